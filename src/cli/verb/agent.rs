@@ -10,7 +10,7 @@ use crate::run::{Served, serve};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The variable with the index of a pod of an Indexed Job of Kubernetes.
+/// The variable with a pod's index in an Indexed Job on Kubernetes.
 const POD: &str = "JOB_COMPLETION_INDEX";
 
 const INDEX_HELP: &str =
@@ -69,7 +69,7 @@ impl Verb for AgentVerb {
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let patience = Duration::from_nanos(self.ready_timeout);
         let Seat { channel, run, index, reports } = self.take(patience)?;
-        // Others may be started by a shell that ends.
+        // Other agents may be started by a shell that ends.
         let bound = self.die_with_parent || !reports;
         let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
         let Environment { springload: version, cores, .. } = Environment::here();
@@ -94,19 +94,19 @@ impl Verb for AgentVerb {
     }
 }
 
-/// Its place in a run.
+/// The agent's place in a run.
 struct Seat {
     channel: Channel,
     run: String,
     index: usize,
-    /// Whether the user learns here what happens. A coordinator that started its agents itself
-    /// reports it.
+    /// Whether to print messages for the user here. A coordinator that started its agents itself
+    /// reports for them.
     reports: bool,
 }
 
 impl AgentVerb {
-    /// Joins the run. Without a broker and another way, the process that started it coordinates,
-    /// and it dies with that.
+    /// Joins the run. Without a broker or an address to join, the process that started this agent
+    /// coordinates, and the agent dies with it.
     fn take(&self, patience: Duration) -> Result<Seat, Trouble> {
         if let Some(url) = &self.join {
             let place = Place::parse("--join", url, self.tls_ca.clone())?;

@@ -74,11 +74,11 @@ impl Verb for Audit {
     }
 }
 
-/// The plan of an audit, the journal of the run, and where results go.
+/// The plan of an audit, the journal of the run, and the output flags.
 type AuditJob = (Plan, Arc<Journal>, OutputArgs);
 
 impl Audit {
-    /// One for each place to look in.
+    /// One job for each place to audit.
     fn jobs(&self, call: &Call<'_>) -> Result<Vec<AuditJob>, Vec<Invalid>> {
         let of = |target, output| {
             let (plan, journal) = self.job(call, target)?;
@@ -99,8 +99,7 @@ impl Audit {
         self.target.iter().enumerate().map(place).collect()
     }
 
-    /// Carries out one after the other. If one place does not answer, the others are still looked
-    /// through.
+    /// Carries out the jobs in turn. If one place does not respond, the others are still audited.
     fn each(&self, jobs: Vec<AuditJob>) -> Exit {
         let mut exits = Vec::new();
         for (plan, journal, output) in jobs {
@@ -114,7 +113,7 @@ impl Audit {
         Exit::worst(&exits)
     }
 
-    /// The plan of the audit of one place, and the journal of the run.
+    /// The plan for auditing one place, and the journal of the run.
     fn job(
         &self,
         call: &Call<'_>,
@@ -122,7 +121,7 @@ impl Audit {
     ) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
         let (record, file) = read_with_file(&self.run)?;
         let journal = Journal::open(&file.with_file_name(JOURNAL));
-        // A record that was moved aside has no claim to the journal of the one that is there now.
+        // A record that was moved aside does not belong to the current journal.
         let is_there = file.file_name().is_some_and(|name| name == "run.json");
         if !(record.plan.audit && is_there && journal.exists()) {
             let problem = format!("{} has no journal of writes", file.display());
@@ -182,7 +181,7 @@ fn has_path(address: &str) -> bool {
     server.split_once('/').is_some_and(|(_, path)| !path.is_empty())
 }
 
-/// The address of a server with what follows it where a database is meant. Its own parameters take
+/// The address of a server, with the path and parameters of `place` added. Its own parameters take
 /// precedence.
 fn with_place(address: &str, place: &str) -> String {
     let (server, own) = address.split_once('?').unwrap_or((address, ""));

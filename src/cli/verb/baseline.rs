@@ -1,4 +1,4 @@
-//! Earlier runs that a run is judged by: which they are, and what they measured.
+//! Earlier runs that a run is compared with: which ones they are, and what they measured.
 
 use super::found::find;
 use super::reading::record;
@@ -12,19 +12,19 @@ use crate::report::shown;
 use crate::trend::Point;
 use std::path::Path;
 
-/// More runs would add nothing new, and the oldest of them least.
+/// More runs would add nothing new, least of all the oldest.
 const MOST_RUNS: usize = 20;
 const FLAG: &str = "--baseline";
-/// At most this many runs are listed with why they are not part of a baseline.
+/// At most this many runs are listed with the reason they are not part of a baseline ...
 const MOST_LISTED: usize = 10;
-/// And at most this many in an error, which is one line.
+/// ... and at most this many in an error, which is one line.
 const MOST_IN_LINE: usize = 3;
 
-/// The plan with the figures of the baseline that is asked for. What is known about the baseline is
+/// The plan with the figures of the baseline that is asked for. Notes about the baseline are
 /// printed to stderr, unless `quiet`.
 ///
 /// # Errors
-/// Those of the plan, or why there is no such baseline.
+/// Returns the mistakes of the plan, or the reason there is no such baseline.
 pub(in crate::cli) fn gated(
     plan: Result<Plan, Vec<Invalid>>,
     gate: &GateArgs,
@@ -45,7 +45,7 @@ pub(in crate::cli) fn gated(
     Ok(plan)
 }
 
-/// What the run is judged by.
+/// The figures that are compared with the baseline.
 fn wanted(plan: &Plan) -> Vec<Quantity> {
     let mut wanted = Baseline::GATED.to_vec();
     for threshold in &plan.thresholds {
@@ -57,7 +57,7 @@ fn wanted(plan: &Plan) -> Vec<Quantity> {
     wanted
 }
 
-/// A baseline, and the runs that were found and are not part of it.
+/// A baseline, and the runs that were found but are not part of it.
 struct Found {
     baseline: Baseline,
     left_out: Vec<LeftOut>,
@@ -76,7 +76,7 @@ impl LeftOut {
 }
 
 impl Found {
-    /// What to know before the run.
+    /// Notes to print before the run.
     fn notes(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };
@@ -117,7 +117,7 @@ impl Found {
 fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result<Found, Invalid> {
     let found = find(name, FLAG)?;
     let shown = name.display();
-    // A folder of runs is searched; a run is taken as it is.
+    // A folder of runs is searched; a single run is used as it is.
     let one = if name.join("run.json").is_file() { Some(name.join("run.json")) } else { None };
     let single = one.or_else(|| match &found[..] {
         [(_, file)] if !name.is_dir() => Some(file.clone()),
@@ -176,7 +176,7 @@ struct Other {
     differs: String,
 }
 
-/// There is no run of this plan: why, for the last one and some others.
+/// The mistake if no run has this plan, with the reason for the last one and some others.
 fn none_of(folder: &str, last: Option<Other>, left_out: &[LeftOut]) -> Invalid {
     let named = last.as_ref().map(|it| it.name.as_str());
     let others: Vec<_> = left_out.iter().filter(|it| Some(it.name.as_str()) != named).collect();
@@ -195,7 +195,7 @@ fn none_of(folder: &str, last: Option<Other>, left_out: &[LeftOut]) -> Invalid {
     Invalid::new(FLAG, problem + &also, cure)
 }
 
-/// What is kept of the runs.
+/// The parts of the runs that are saved.
 fn baseline(points: &[Point]) -> Baseline {
     let run = |point: &Point| BaselineRun {
         name: point.run.name.clone(),

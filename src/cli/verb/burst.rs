@@ -161,7 +161,7 @@ impl Verb for Burst {
     }
 }
 
-/// What the flags ask for, and the mistakes that can be found without a full check.
+/// The plan that the flags ask for, and the mistakes that can be found without a full check.
 pub(in crate::cli) fn spec(
     common: &BurstArgs,
     workers: Flagged<u64>,

@@ -77,7 +77,7 @@ impl Clean {
         let (old, kept): (Vec<_>, Vec<_>) =
             found.iter().map(|it| (it, self.why_kept(it))).partition(|(_, why)| why.is_none());
         let all: Vec<_> = old.iter().chain(&kept).collect();
-        // Those of a run with many databases have the same fate.
+        // The databases of a run with several are kept or removed together.
         for of_run in all.chunk_by(|(one, _), (other, _)| one.is_of_run(other)) {
             let Some((scratch, why)) = of_run.first() else { continue };
             let why = why.as_ref().map_or_else(String::new, |why| format!(", kept: {why}"));
@@ -124,7 +124,7 @@ impl Clean {
         Ok(plan)
     }
 
-    /// Why a database is not removed; `None`: it is.
+    /// The reason a database is kept; `None` if it is removed.
     fn why_kept(&self, scratch: &Scratch) -> Option<String> {
         if is_running(scratch.process) {
             let process = scratch.process;
@@ -137,7 +137,7 @@ impl Clean {
         })
     }
 
-    /// Whether the user wants them removed.
+    /// Whether the user agreed to remove them.
     fn agreed(&self, counted: &str, server: &str) -> Result<bool, Trouble> {
         if self.yes {
             return Ok(true);
@@ -167,12 +167,12 @@ fn remove(
     runtime.block_on(plan.remove_scratches(opening, old))
 }
 
-/// How many databases, replications and settings they are.
+/// The numbers of databases, replications and settings, in words.
 fn counted(all: &[Scratch]) -> String {
     let words = |count: usize, one: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
-        // `setting of` has its plural in the middle.
+        // `setting of` takes its plural in the middle.
         _ => Some(match one.split_once(' ') {
             Some((one, rest)) => format!("{count} {one}s {rest}"),
             None => format!("{count} {one}s"),
@@ -193,12 +193,12 @@ fn counted(all: &[Scratch]) -> String {
     }
 }
 
-/// How long ago it was made, in seconds.
+/// The age of a database, in seconds.
 fn age_s(scratch: &Scratch) -> u64 {
     (wall_ns() / SECOND_NS).saturating_sub(scratch.began_s)
 }
 
-/// A time in a few words.
+/// A duration in a few words.
 fn words(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -208,13 +208,13 @@ fn words(seconds: u64) -> String {
     }
 }
 
-/// Whether this machine has a process with that number that could be springload.
+/// Whether this machine has a process with that ID that could be springload.
 fn is_running(process: u32) -> bool {
     if process == std::process::id() {
         return false;
     }
     let Ok(name) = std::fs::read_to_string(format!("/proc/{process}/comm")) else {
-        // Without such files, all that is known about it is that it is there.
+        // Without `/proc`, all that can be known is whether the process exists.
         return !Path::new("/proc/self").exists() && exists(process);
     };
     name.starts_with("springload")

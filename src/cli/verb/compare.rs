@@ -1,4 +1,4 @@
-//! `springload compare`: two sides of saved runs, and which of them is better.
+//! `springload compare`: two sides of saved runs, and which is better.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -87,20 +87,20 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{text:?} is not a share; give 0% to 100%, such as 3%"))
 }
 
-/// What to compare or draw, as the flag names it.
+/// The figures to compare or draw, as named by the flag.
 ///
 /// # Errors
-/// What is no figure of a run.
+/// Fails if one is not a figure of a run.
 pub(super) fn quantities(flag: &'static str, texts: &[String]) -> Result<Vec<Quantity>, Invalid> {
     let wrong = |error: ThresholdError| Invalid::new(flag, error.problem, error.cure);
     texts.iter().map(|text| text.parse::<Quantity>().map_err(wrong)).collect()
 }
 
 impl CompareArgs {
-    /// The quantities to compare; none: the usual ones.
+    /// The figures to compare; empty: the default ones.
     pub(in crate::cli) fn wanted(&self) -> Result<Vec<Quantity>, Invalid> {
         let mut wanted = quantities("--metric", &self.metric)?;
-        // What is gated is compared, too.
+        // Gated figures are compared as well.
         if !wanted.is_empty() {
             let gated = quantities("--gate", &self.gate)?;
             let more: Vec<Quantity> = gated.into_iter().filter(|it| !wanted.contains(it)).collect();
@@ -119,7 +119,7 @@ impl CompareArgs {
 }
 
 impl Compare {
-    /// The comparison, with a run of each side to draw.
+    /// The comparison, with a run of each side for the charts.
     fn compare(&self) -> Result<(Comparison, Vec<RunRecord>), Invalid> {
         let (a, b) = match (&self.first[..], &self.second[..]) {
             ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
@@ -160,7 +160,7 @@ fn same(one: &ComparedRun, other: &ComparedRun) -> bool {
     one.started_at == other.started_at && one.command == other.command
 }
 
-/// The runs of one side in the order of time, and the record of one in the middle.
+/// The runs of one side in chronological order, and the record of one in the middle.
 fn read(
     names: &[PathBuf],
     side: &'static str,
@@ -169,7 +169,7 @@ fn read(
     let (mut found, mut named) = (Found::new(), Vec::new());
     for name in names {
         let these = find(name, side)?;
-        // As with a baseline, a run that is named by itself counts, but one of many may not.
+        // As with a baseline, a run that is named itself counts in any case, one of many may not.
         let own = name.join("run.json");
         match &these[..] {
             [(_, file)] if !name.is_dir() => named.push(file.clone()),
@@ -204,7 +204,7 @@ fn read(
         eprintln!("{}", shown(&format!("left out: {problem}"), look::ascii()));
     }
     if runs.is_empty() && !unfit.is_empty() {
-        // Better to judge by their results than to say that there are no runs.
+        // Better to compare them than to say that there are no runs.
         eprintln!("no run of {side} can be relied on: comparing those that were completed anyway");
         runs = unfit;
     }

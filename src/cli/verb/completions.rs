@@ -45,14 +45,14 @@ impl Verb for Completions {
     }
 }
 
-/// Asks springload for the names of runs, in bash after everything else has been offered.
+/// Completes the names of runs by calling springload; in bash after all other completions.
 const BASH: &str = include_str!("completions.bash");
-/// The same, where zsh would offer files.
+/// The same, where zsh would complete files.
 const ZSH: &str = include_str!("completions.zsh");
-/// The same, beside the files that fish offers.
+/// The same, in addition to the files that fish completes.
 const FISH: &str = include_str!("completions.fish");
 
-/// A completion script that offers the names of runs, too, in the shells that people type in.
+/// A completion script that also completes the names of runs, in interactive shells.
 fn with_runs(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => {
@@ -90,7 +90,7 @@ impl Verb for Man {
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let grammar = (call.grammar)();
-        // The pages of `help` would repeat the others.
+        // The pages of `help` would duplicate the others.
         let grammar = grammar.disable_help_subcommand(true);
         let written = match &self.out {
             None => {

@@ -1,4 +1,4 @@
-//! `springload drill`: a run in whose middle something is broken and mended again.
+//! `springload drill`: a run during which something is broken and repaired again.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -12,7 +12,7 @@ use crate::plan::{self, DrillSpec, DrillTimes, Invalid, check};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-/// Flags of a run that a drill decides, and what to give instead.
+/// Flags of a run that a drill sets itself, and what to give instead.
 const DECIDED: [(&str, &str); 3] = [
     ("duration", "give --before, --broken and --after"),
     ("ops", "leave it out: a drill goes on for a given time"),
@@ -139,7 +139,7 @@ impl Drill {
     }
 }
 
-/// Flags that a drill decides itself.
+/// The mistakes for flags that a drill sets itself.
 fn decided(matches: &ArgMatches) -> Vec<Invalid> {
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let refused = DECIDED.iter().filter(|(id, _)| given(id));

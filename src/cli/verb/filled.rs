@@ -1,5 +1,5 @@
-//! One number of documents for all runs of a study. Where `--docs auto` bounds the time of the
-//! fill, the first run says how many there are, so that runs differ in what is compared alone.
+//! The same number of documents for all runs of a study. If `--docs auto` bounds the time of the
+//! fill, the first run determines the number, so that runs differ only in what is compared.
 
 use crate::plan::PlanRecord;
 use crate::record::RunRecord;
@@ -10,7 +10,7 @@ pub(super) fn is_bounded(plan: &PlanRecord) -> bool {
     plan.stages.iter().any(|it| it.work.traits().fill.is_some_and(|it| it.within_ns.is_some()))
 }
 
-/// The words of the runs after `first`, with as many documents as that has stored; `None`: it has
+/// The words for the runs after `first`, with the number of documents that it stored; `None` if it
 /// stored none.
 pub(super) fn as_filled(words: &[String], first: &RunRecord) -> Option<Vec<String>> {
     let documents = first.filled();
@@ -18,14 +18,14 @@ pub(super) fn as_filled(words: &[String], first: &RunRecord) -> Option<Vec<Strin
     (documents > 0).then(|| others.chain([format!("--docs={documents}")]).collect())
 }
 
-/// What the user reads about it.
+/// The note for the user about this number.
 pub(super) fn note(first: &RunRecord) -> String {
     let documents = first.filled();
     let many = first.nouns().many;
     format!("the other runs store {documents} {many}, too: as many as the first (--docs auto)")
 }
 
-/// Tells the user that the first run cannot be read, and so not what it has stored.
+/// Warns that the first run cannot be read, so that the number it stored is unknown.
 pub(super) fn tell_unknown(file: &Path, why: &str) {
     eprintln!(
         "warning: {}: {why}; the other runs store as many documents as there is time for, and not \

@@ -1,4 +1,4 @@
-//! Several runs by one name: a folder, or a label.
+//! Several runs under one name: a folder or a label.
 
 use super::{kinds, named, saved};
 use crate::cli::pipeline::folder::RUNS;
@@ -14,11 +14,11 @@ pub(super) type Found = Vec<(String, PathBuf)>;
 /// How deep folders of runs are searched.
 const DEPTH: usize = 5;
 
-/// The runs that a word of the command line, the value of `flag`, means: those in a folder, those
-/// with a label, or the one with that name.
+/// The runs that a word of the command line, the value of `flag`, stands for: those in a folder,
+/// those with a label, or the one with that name.
 ///
 /// # Errors
-/// If there are none, or they cannot be looked for.
+/// Fails if there are none, or if they cannot be looked for.
 pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     if name.is_dir() {
         let mut found = Found::new();
@@ -47,14 +47,14 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     Ok(vec![(name.display().to_string(), file)])
 }
 
-/// Removes duplicates: a link, such as to the latest run, does not make it a second run.
+/// Removes duplicates: a link, such as `latest`, does not count as a second run.
 pub(super) fn once(found: &mut Found) {
     let mut seen = BTreeSet::new();
     let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
     found.retain(|(_, file)| seen.insert(own(file)));
 }
 
-/// The records in `folder`, called by their paths from `top`.
+/// The records in `folder`, named by their paths relative to `top`.
 fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
     let called = |file: &Path| {
         let own = if file.ends_with("run.json") { file.parent().unwrap_or(file) } else { file };
@@ -64,7 +64,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
     let records = saved::records(folder);
     let is_run = !records.is_empty();
     for file in records {
-        // A pipe would be waited for, and a device read for ever.
+        // Opening a pipe would block, and a device could be read forever.
         if file.is_file() {
             found.push((called(&file), file));
         } else {
@@ -78,7 +78,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
         let json = path.extension().is_some_and(|it| it == "json");
         if path.is_dir() {
             if depth > 0 && !name.starts_with('.') {
-                // A folder that cannot be read has no runs for us.
+                // A folder that cannot be read is skipped.
                 let _ = walk(top, &path, depth - 1, found);
             }
         } else if json && !is_run && path.is_file() && kinds::of_file(&path).is_none() {

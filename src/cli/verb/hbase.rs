@@ -1,4 +1,4 @@
-//! `springload hbase`: what YCSB's guide does with the shell of HBase.
+//! `springload hbase`: the HBase shell commands from YCSB's guide.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};

@@ -119,13 +119,13 @@ pub(in crate::cli) struct Http {
     show: VerboseArgs,
 }
 
-/// How many users share a connection.
+/// The number of users that share a connection.
 fn streams(text: &str) -> Result<NonZeroU32, String> {
     let count = u32::try_from(plan::count(text)?).ok().and_then(NonZeroU32::new);
     count.ok_or_else(|| "give at least 1".to_owned())
 }
 
-/// The URLs of a command line, those of the file first.
+/// The URLs of a command line; those from the file come first.
 pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<UrlSource> {
     let file = file.map(|path| UrlSource::File { flag: "--file", path });
     let line = |text| UrlSource::Line { place: "URL".to_owned(), text };

@@ -1,4 +1,4 @@
-//! `springload init`: a plan file with every key, which asks for what bare `springload run` does.
+//! `springload init`: a plan file with every key, equivalent to a bare `springload run`.
 
 use super::run::Run;
 use super::scenario::{NOT_HERE, excludes};
@@ -15,10 +15,10 @@ const WIDTH: usize = 78;
 
 const HEAD: &str = include_str!("init-head.toml");
 
-/// Values to begin with, for flags without a default.
+/// Initial values for flags without a default.
 const VALUES: &str = include_str!("init-values.toml");
 
-/// Lists for operations.
+/// Example lists for operations.
 const LISTS: &str = r#"#
 #   [data.city]
 #   one-of = ["Berlin", "Paris", "Rome"]
@@ -71,7 +71,7 @@ fn example(grammar: &Command) -> String {
     out
 }
 
-/// An operation for each word of each driver.
+/// An example operation for each operation of each driver.
 fn operations(out: &mut String) {
     out.push_str("\n# ---- Operations of your own, which need a weight in mix ----\n");
     for card in CARDS.iter().filter(|card| !card.words.is_empty()) {
@@ -88,7 +88,7 @@ fn operations(out: &mut String) {
     out.push_str(LISTS);
 }
 
-/// A text of TOML without escapes, if that is possible.
+/// A TOML string, without escapes if possible.
 fn literal(text: &str) -> String {
     if text.contains('\'') { format!("{text:?}") } else { format!("'{text}'") }
 }
@@ -109,12 +109,12 @@ fn comment(out: &mut String, argument: &Arg) {
     }
 }
 
-/// A comment, over several lines if it is too long for one.
+/// A comment, split over several lines if it is too long for one.
 fn wrapped(out: &mut String, text: &str) {
     wrapped_at("#", out, text);
 }
 
-/// The same with lines that begin like this.
+/// The same, with lines that begin with `mark`.
 fn wrapped_at(mark: &str, out: &mut String, text: &str) {
     let mut line = mark.to_owned();
     for word in text.split_whitespace() {
@@ -129,7 +129,7 @@ fn wrapped_at(mark: &str, out: &mut String, text: &str) {
     let _ = writeln!(out, "{line}");
 }
 
-/// Whether a flag has a default that can stay when others are given.
+/// Whether a flag has a default that can stay when other flags are given.
 fn is_set(grammar: &Command, argument: &Arg) -> bool {
     let [default] = argument.get_default_values() else { return false };
     let free = grammar
@@ -140,7 +140,7 @@ fn is_set(grammar: &Command, argument: &Arg) -> bool {
     argument.get_action().takes_values() && free && alone.is_ok()
 }
 
-/// The default of a flag as TOML, or a value to begin with.
+/// The default of a flag as TOML, or an initial value.
 fn value(argument: &Arg, key: &str) -> String {
     let mut values = VALUES.lines().filter_map(|line| line.split_once(" = "));
     if let Some((_, example)) = values.find(|(name, _)| *name == key) {
@@ -164,7 +164,7 @@ mod tests {
     use clap::FromArgMatches as _;
     use std::ffi::OsString;
 
-    /// The words that a plan file of this text adds.
+    /// The words that a plan file with this text adds.
     fn words(text: &str) -> Result<Vec<OsString>, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("plan.toml");

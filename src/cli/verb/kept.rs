@@ -1,4 +1,4 @@
-//! Studies that are kept: what is made of several runs, in a file that is in one folder with them.
+//! Studies that are saved: the result of several runs, in a file in the same folder.
 
 use super::reading::{Unreadable, Version, broken, read_text};
 use crate::report::{Look, Pill, Study, sane};
@@ -7,56 +7,56 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A study that is kept in a file, with runs in the same folder.
+/// A study that is saved in a file, with its runs in the same folder.
 pub(in crate::cli) trait Kept: Serialize + DeserializeOwned {
-    /// The file in its folder.
+    /// The name of the file.
     const FILE: &'static str;
-    /// What it is, in one word.
+    /// Its name, in one word.
     const NAME: &'static str;
-    /// What several of them are called.
+    /// The plural of the name.
     const PLURAL: &'static str;
-    /// The version of the layout of the file.
+    /// The version of the file's layout.
     const VERSION: u32 = 1;
-    /// What to do where the folder has another.
+    /// The cure if the folder has a different study.
     const ELSEWHERE: &'static str = "choose another folder";
-    /// It as one of all kinds.
+    /// The kind, as listed among all kinds.
     const KIND: &'static Kind = &Kind::of::<Self>();
-    /// What reports show.
+    /// The form that reports show.
     type Shown: Study;
 
-    /// Checks what a file may claim.
+    /// Checks the values in a file.
     ///
     /// # Errors
-    /// What is impossible.
+    /// Fails if a value is impossible.
     fn check(&self) -> Result<(), &'static str>;
-    /// What the user calls it.
+    /// The user's label for it.
     fn label(&mut self) -> &mut Option<String>;
-    /// What a list shows of it.
+    /// Its outline, for a list.
     fn outline(&self, file: &Path) -> Several;
-    /// What it came to: a kind of result for colours, a mark, and words.
+    /// Its result: a kind of result for colors, a mark, and words.
     ///
     /// # Errors
-    /// What cannot be read of its runs.
+    /// Fails if a run cannot be read.
     fn pill(self, file: &Path) -> Result<Pill, String>;
-    /// What reports show of it.
+    /// The form that reports show.
     ///
     /// # Errors
-    /// Why there is nothing to show.
+    /// Fails if there is nothing to show.
     fn shown(self, file: &Path) -> Result<Self::Shown, String>;
 }
 
-/// A kind of study that is kept.
+/// A kind of saved study.
 #[derive(Debug)]
 pub(in crate::cli) struct Kind {
-    /// The file in its folder.
+    /// The name of the file.
     pub(super) file: &'static str,
-    /// What it is, in one word.
+    /// Its name, in one word.
     pub(super) name: &'static str,
-    /// What several of them are called.
+    /// The plural of the name.
     pub(super) plural: &'static str,
     /// The outline, for a list.
     pub(super) outline: fn(&Path) -> Result<Several, Unreadable>,
-    /// What it came to.
+    /// Its result.
     pub(super) pill: fn(&Path) -> Result<Pill, Unreadable>,
     /// The names of its formats.
     pub(super) formats: fn() -> Vec<&'static str>,
@@ -81,32 +81,32 @@ impl Kind {
     }
 }
 
-/// What a list shows of a sweep, search or comparison.
+/// The outline of a sweep, search or comparison, for a list.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Several {
     /// When its first run began, in UTC, as RFC 3339; empty if there is none.
     pub(in crate::cli) started_at: String,
-    /// What it is about, under its name.
+    /// Its subject, as a JSON member under its name.
     #[serde(flatten)]
     pub(in crate::cli) about: Map<String, Value>,
     /// Its runs.
     pub(in crate::cli) runs: usize,
-    /// How many of them were measured.
+    /// The number of runs that were measured.
     pub(in crate::cli) measured: usize,
-    /// What the user calls it.
+    /// The user's label for it.
     #[serde(skip)]
     pub(in crate::cli) label: Option<String>,
-    /// What it is called without a label.
+    /// Its description, for use without a label.
     #[serde(skip)]
     pub(in crate::cli) subject: String,
     #[serde(skip)]
     pub(in crate::cli) kind: &'static Kind,
 }
 
-/// A study in the format of that name.
+/// A study in the format called `format`.
 ///
 /// # Errors
-/// If it has no such format, or that cannot show it.
+/// Fails if the study has no such format, or the format cannot show it.
 pub(super) fn rendered<S: Study>(study: &S, format: &str) -> Result<Vec<u8>, String> {
     let format = S::format(format).ok_or_else(|| format!("{} has no format {format}", S::NAME))?;
     format.render(study, Look::default()).map_err(|mistake| mistake.to_string())
@@ -115,16 +115,16 @@ pub(super) fn rendered<S: Study>(study: &S, format: &str) -> Result<Vec<u8>, Str
 /// Reads the file of a study.
 ///
 /// # Errors
-/// Why there is none, in the words that a list uses for runs, too.
+/// Fails if the file cannot be read, with the same messages as for runs.
 pub(in crate::cli) fn read<K: Kept>(file: &Path) -> Result<K, Unreadable> {
     let text = read_text(file)?;
     parse(&text).map_err(|error| broken(K::FILE, &text, K::VERSION, &error))
 }
 
-/// Reads the text of such a file.
+/// Parses the text of such a file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the text is invalid.
 pub(in crate::cli) fn parse<K: Kept>(text: &str) -> Result<K, String> {
     let message = |error: serde_json::Error| error.to_string();
     sane(text).map_err(message)?;
@@ -137,7 +137,7 @@ pub(in crate::cli) fn parse<K: Kept>(text: &str) -> Result<K, String> {
     Ok(study)
 }
 
-/// When the run in `file` began; empty, if that cannot be read.
+/// When the run in `file` began; empty if that cannot be read.
 pub(super) fn began(file: &Path) -> String {
     #[derive(Deserialize)]
     struct Beginning {

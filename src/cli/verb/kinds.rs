@@ -1,4 +1,4 @@
-//! All kinds of studies that are kept, and which of them a file or folder is.
+//! All kinds of saved studies, and how to recognize them by file or folder.
 
 use super::ab::kept::AbRecord;
 use super::kept::{Kept as _, Kind};
@@ -14,7 +14,7 @@ pub(super) fn of_file(file: &Path) -> Option<&'static Kind> {
     KINDS.into_iter().find(|kind| file.file_name().is_some_and(|name| name == kind.file))
 }
 
-/// The kind of thing that is in a folder, with its file.
+/// The kind of study in a folder, with its file.
 pub(super) fn in_folder(folder: &Path) -> Option<(&'static Kind, PathBuf)> {
     let files = KINDS.into_iter().map(|kind| (kind, folder.join(kind.file)));
     files.into_iter().find(|(_, file)| file.is_file())

@@ -44,7 +44,7 @@ struct Listed<'a> {
     ok_per_s: Option<f64>,
     /// How the run ended, in words.
     verdict: Option<&'static str>,
-    /// The result in a few words, as at the beginning of reports.
+    /// The result in a few words, as at the top of reports.
     headline: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Verb for List {
     }
 }
 
-/// A row for each that can be read, and a line for each that cannot be read.
+/// A row for each entry that can be read, and a line for each that cannot.
 fn table(saved: &[Saved]) -> String {
     let look = look::of_stdout(false);
     let now = (wall_ns() / 1_000_000_000).cast_signed();
@@ -116,7 +116,7 @@ fn table(saved: &[Saved]) -> String {
     saved_text(&rows, &broken.collect::<Vec<_>>(), look)
 }
 
-/// What to do about a file that cannot be read, in a few words: `show` and `--json` have the
+/// What to do about a file that cannot be read, in a few words; `show` and `--json` have the
 /// reason.
 const fn words_on(unreadable: &Unreadable) -> &'static str {
     match unreadable {
@@ -126,8 +126,8 @@ const fn words_on(unreadable: &Unreadable) -> &'static str {
     }
 }
 
-/// The row of a run, sweep, search or comparison; `now` is in seconds since 1970. `None`: it cannot
-/// be read.
+/// The row of a run, sweep, search or comparison; `now` is in seconds since 1970. `None` if it
+/// cannot be read.
 fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
     let (what, kind, lead, words) = match &saved.state {
         Content::Readable(outline) => {
@@ -154,8 +154,8 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
     Some(SavedRow { name: saved.id.clone(), ago, what, kind, lead, words })
 }
 
-/// What the first line of the run's report says; if there cannot be one, as for a database that
-/// this program was built without, what is stored.
+/// The headline of the run's report. If none can be made, for example because this program was
+/// built without the database, the stored result.
 fn result(saved: &Saved, outline: &Outline) -> Headline {
     if let Ok(record) = record(&saved.file) {
         return headline(&with_its_run(record, &saved.file));

@@ -13,27 +13,27 @@ use crate::report::{RunFileError, read_json, shown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The most names to suggest.
+/// The most names that are suggested.
 const MOST_MEANT: usize = 3;
 const SEE: &str = "see springload list";
 
-/// Reads the record that `name` means: a path, a run's name or a unique start of it, a label,
+/// Reads the record that `name` stands for: a path, a run's name or a unique prefix of it, a label,
 /// `latest` or `latest~N`.
 ///
 /// # Errors
-/// One line that names the mistake and the cure.
+/// Fails if there is no such record. The message is one line, with the cure.
 pub(super) fn read(name: &Path) -> Result<RunRecord, Invalid> {
     read_with_file(name).map(|(record, file)| with_its_run(record, &file))
 }
 
-/// The same, with the file that the record is in.
+/// The same, with the path of the record's file.
 ///
 /// # Errors
-/// As for [`read`].
+/// Fails as [`read`] does.
 pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invalid> {
     let path = find(name, everywhere)?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
-    // Somebody may have meant a target.
+    // The user may have meant a target.
     let shown = strike_secrets(&file.display().to_string());
     let several = kinds::of_file(&file).or_else(|| {
         let none = !file.exists();
@@ -59,8 +59,8 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invali
     Ok((record, file))
 }
 
-/// The sweep, search or comparison that `name` means, with its file: `name` is that file or its
-/// folder, by path or by name.
+/// The sweep, search or comparison that `name` stands for, with its file: `name` is that file or
+/// its folder, by path or by name.
 pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     let path = find(name, everywhere).ok()?;
     match kinds::of_file(&path) {
@@ -69,7 +69,7 @@ pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     }
 }
 
-/// The names that a shell may offer, the newest run first, each with a word about what it is.
+/// The names for a shell to complete, newest run first, each with a short description.
 pub(super) fn names() -> Vec<(String, String)> {
     let all = everywhere();
     let readable = || all.iter().filter(|it| it.is_readable());
@@ -80,7 +80,7 @@ pub(super) fn names() -> Vec<(String, String)> {
     let labels = readable().filter_map(|it| Some((it.label()?.to_owned(), it.id.clone())));
     let mut names: Vec<(String, String)> = Vec::new();
     for (name, word) in latest.into_iter().chain(ids).chain(labels) {
-        // Names that a terminal would take for commands are not offered.
+        // Names that a terminal would interpret as commands are left out.
         let plain = !name.chars().any(char::is_control);
         if plain && !names.iter().any(|it| it.0 == name) {
             names.push((name, word));
@@ -93,7 +93,7 @@ fn mistake(problem: impl Into<String>, cure: impl Into<String>) -> Invalid {
     Invalid::new("RUN", problem, cure)
 }
 
-/// Finds the run with that name among `all` that are saved. An existing path takes precedence.
+/// Finds the run with that name among `all` saved ones. An existing path takes precedence.
 fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invalid> {
     let text = name.to_string_lossy();
     if name.exists() || text.is_empty() {
@@ -142,7 +142,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
     }
 }
 
-/// Says that what a name means is of another folder, perhaps of another project; once for each.
+/// Announces that the match is in another folder, perhaps of another project; once per folder.
 fn tell_elsewhere(name: &str, saved: &Saved) {
     static ANNOUNCED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +155,7 @@ fn tell_elsewhere(name: &str, saved: &Saved) {
     eprintln!("{}", shown(&line, look::ascii()));
 }
 
-/// An older record in the folder of another run: `NAME/run-1.json`.
+/// Whether it is an older record in the folder of another run: `NAME/run-1.json`.
 fn in_folder(saved: &Saved) -> bool {
     is_json(&saved.id) && saved.id.contains('/')
 }
@@ -164,15 +164,15 @@ fn is_json(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|ending| ending == "json")
 }
 
-/// The name of a run's own folder, wherever that is.
+/// The name of a run's own folder, wherever it is.
 fn last_part(saved: &Saved) -> &str {
     if in_folder(saved) { &saved.id } else { saved.id.rsplit('/').next().unwrap_or_default() }
 }
 
-/// No run has that name.
+/// The result if no run has that name: a mistake, or a path to try.
 fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, Invalid> {
     let meant = nearest(text, saved);
-    // Reading a path will report what is wrong.
+    // Reading the path will report what is wrong.
     if meant.is_empty() && (text.contains(std::path::MAIN_SEPARATOR) || is_json(text)) {
         return Ok(name.to_owned());
     }

@@ -1,4 +1,4 @@
-//! Runs by name: every kind of name, and names that are not quite right.
+//! Runs by name: every kind of name, and names that are slightly wrong.
 
 use super::*;
 use crate::cli::verb::saved::list;
@@ -45,14 +45,14 @@ fn a_run_has_many_names() {
         ("20260102T000000Z", "20260102T000000Z"),
         ("20260102T000000Z-", "20260102T000000Z-2"),
         ("after the update", "20260102T000000Z"),
-        // A label takes precedence over the start of another run's name, and a whole name over
-        // that.
+        // A label takes precedence over the prefix of another run's name, and a whole name over
+        // both.
         ("20260101", "20260102T000000Z-2"),
         ("before", "before"),
     ] {
         assert_eq!(named(name), run(wanted), "{name}");
     }
-    // What exists is taken as it is, and what looks like a path is left to whoever reads it.
+    // An existing path is used as it is, and what looks like a path is left to its reader.
     let path = at("20260101T000000Z");
     assert_eq!(find(&path, Vec::new), Ok(path));
     assert_eq!(named("no/such"), Ok(PathBuf::from("no/such")));
@@ -109,7 +109,7 @@ fn the_latest_is_of_this_folder_if_there_is_one() {
         let others = || vec![run("/b/two", false), run("/b/one", false)];
         assert_eq!(find(Path::new(name), others), Ok(PathBuf::from("/b/two")), "{name}");
     }
-    // Those of another project do not follow.
+    // Runs of another project are not counted after those of this one.
     let mistake = find(Path::new("latest~1"), both).expect_err("there is one").to_string();
     assert!(mistake.contains("latest~1 does not exist: there is one saved run;"), "{mistake}");
     let elsewhere = || vec![run("/b/two", false)];

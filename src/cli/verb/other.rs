@@ -1,4 +1,4 @@
-//! Runs that a springload measures in a separate process: another version, or this one once more.
+//! Runs that a springload measures in a separate process: another version, or this one again.
 
 use crate::cli::exit::Exit;
 use crate::cli::look;
@@ -15,25 +15,25 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 /// How often to check whether the process has ended. Less than the time between two signals that
-/// count as one: Ctrl-C reaches all processes of a terminal.
+/// count as one, because Ctrl-C reaches all processes of a terminal.
 const EACH: Duration = Duration::from_millis(20);
-/// More than a run has to say, in bytes.
+/// More than a run prints, in bytes.
 const MOST_SAID: u64 = 64 << 10;
 
-/// A springload, and what it is to do.
+/// A springload, and its task.
 pub(super) struct Other<'a> {
     pub(super) program: &'a Path,
     pub(super) words: &'a [String],
-    /// Whether its output is shown while it runs, and it may ask; otherwise its output is only
+    /// Whether its output is shown while it runs, and it may prompt; otherwise its output is only
     /// shown if it leaves no record.
     pub(super) heard: bool,
 }
 
 impl Other<'_> {
-    /// Has it measure a run into the folder of `file`.
+    /// Lets it measure a run into the folder of `file`.
     ///
     /// # Errors
-    /// If it leaves no complete record: its exit status, after the reason was printed.
+    /// Fails if it leaves no complete record. Returns its exit status, after printing the reason.
     pub(super) fn measure(&self, file: &Path, ending: &Ending) -> Result<RunRecord, Exit> {
         let mut run = self.command();
         let folder = file.parent().unwrap_or_else(|| Path::new("."));
@@ -46,11 +46,11 @@ impl Other<'_> {
         record.ok_or_else(|| self.tell(&ended, &said))
     }
 
-    /// Has it check what it is asked to do, without doing it. In its output, the first of each pair
-    /// of `words` is replaced with the second.
+    /// Lets it check its task without carrying it out. In its output, the first of each pair of
+    /// `words` is replaced by the second.
     ///
     /// # Errors
-    /// Its exit status, after the reason was printed.
+    /// Returns its exit status, after printing the reason.
     pub(super) fn check(&self, ending: &Ending, words: &[(String, String)]) -> Result<(), Exit> {
         let mut run = self.command();
         run.arg("--dry-run");
@@ -66,7 +66,7 @@ impl Other<'_> {
 
     fn command(&self) -> Command {
         let mut run = Command::new(self.program);
-        // What it measures is part of something that is remembered itself.
+        // The run is part of a study that is remembered itself.
         run.args(self.words).stdout(Stdio::null()).env("SPRINGLOAD_STATE", "");
         if !self.heard {
             run.stdin(Stdio::null()).stderr(Stdio::piped());
@@ -74,7 +74,7 @@ impl Other<'_> {
         run
     }
 
-    /// Says why there is no record.
+    /// Prints the reason there is no record.
     fn tell(&self, ended: &io::Result<ExitStatus>, said: &str) -> Exit {
         for line in said.lines() {
             eprintln!("{}", shown(line, look::ascii()));
@@ -92,7 +92,7 @@ impl Other<'_> {
     }
 }
 
-/// How it ended, and what it said.
+/// Returns how it ended, and its output.
 fn carry_out(mut run: Command, ending: &Ending) -> (io::Result<ExitStatus>, String) {
     let mut child = match run.spawn() {
         Ok(child) => child,
@@ -104,16 +104,16 @@ fn carry_out(mut run: Command, ending: &Ending) -> (io::Result<ExitStatus>, Stri
     (ended, said)
 }
 
-/// What comes out of a pipe, up to its end.
+/// The output from a pipe, up to its end.
 fn hear(mut pipe: impl Read) -> String {
     let mut said = Vec::new();
     let _ = pipe.by_ref().take(MOST_SAID).read_to_end(&mut said);
-    // Otherwise the process would wait for its output to be read.
+    // Otherwise the process would block on its output.
     let _ = io::copy(&mut pipe, &mut io::sink());
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// Waits for the end of a process; if the user asks for the end, asks the process, too.
+/// Waits for a process to end; if the user asks to stop, the process is asked as well.
 fn wait(child: &mut Child, ending: &Ending) -> io::Result<ExitStatus> {
     let mut asked = None;
     loop {

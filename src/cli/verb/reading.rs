@@ -1,4 +1,4 @@
-//! Reads the files of runs and studies, or says why not.
+//! Reads the files of runs and studies, or explains why it cannot.
 
 use crate::files;
 use crate::record::RunRecord;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::fmt::Display;
 use std::path::Path;
 
-/// Why a file is not shown.
+/// The reason a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::cli) enum Unreadable {
-    /// A newer springload has written it.
+    /// A newer springload wrote it.
     #[error("written by a newer springload")]
     Newer,
-    /// It is not what its name says.
+    /// Its content does not match its name.
     #[error("not a complete {0}")]
     Broken(String),
-    /// Something else, such as a file that may not be read.
+    /// Another reason, such as missing permissions.
     #[error("{0}")]
     Other(String),
 }
@@ -34,23 +34,22 @@ impl Serialize for Unreadable {
     }
 }
 
-/// The version of the layout of a file.
+/// The version of a file's layout.
 #[derive(Deserialize)]
 pub(super) struct Version {
     pub(super) schema_version: u64,
 }
 
-/// The text of a file, as far as any record is long.
+/// The text of a file, up to the length that a record can have.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// Fails if it cannot be read.
 pub(super) fn read_text(file: &Path) -> Result<String, Unreadable> {
     files::read_text(file, files::RECORD)
         .map_err(|error| Unreadable::Other(format!("cannot be read: {error}")))
 }
 
-/// Why the text of a file of that name is not what the name says: it may be of a version after the
-/// one that is `known`.
+/// The reason the text of a file does not match its name: possibly a version newer than `known`.
 pub(super) fn broken(name: &str, text: &str, known: u32, error: &impl Display) -> Unreadable {
     match serde_json::from_str::<Version>(text) {
         Ok(it) if it.schema_version > known.into() => Unreadable::Newer,
@@ -61,9 +60,9 @@ pub(super) fn broken(name: &str, text: &str, known: u32, error: &impl Display) -
 /// The record in `file`.
 ///
 /// # Errors
-/// Why there is none, in one line without the file's name, as it can be shown on a terminal.
+/// Fails if there is none. The message is one line without the file's name, safe for a terminal.
 pub(super) fn record(file: &Path) -> Result<RunRecord, String> {
     let text = read_text(file).map_err(|why| why.to_string())?;
-    // A file may have been written by anybody.
+    // The file may come from anywhere.
     read_json(&text).map_err(|error| shown(&error.to_string(), false))
 }

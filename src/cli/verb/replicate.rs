@@ -1,5 +1,5 @@
-//! `springload replicate`: the mix of `run` without and with replication beside it, how far targets
-//! lag behind, and whether everything arrives.
+//! `springload replicate`: the mix of `run` with and without concurrent replication, how far
+//! targets lag behind, and whether everything arrives.
 
 use super::baseline::gated;
 use super::run::{Settings, spec_of};

@@ -1,4 +1,4 @@
-//! `springload report`: saved runs in any format. `springload show` is another name for it.
+//! `springload report`: saved runs in any format. `springload show` is an alias.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -69,7 +69,7 @@ fn render(args: &Report) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-/// Says whose certificate was not checked, if the format has no place for that, such as a table.
+/// Warns about unchecked certificates if the format has no place for the warning, such as a table.
 fn tell_insecure(runs: &[RunRecord], bytes: &[u8]) {
     let warnings = runs.iter().flat_map(|run| &run.warnings);
     let insecure = warnings.into_iter().find(|warning| warning.code == Code::Insecure);
@@ -79,7 +79,7 @@ fn tell_insecure(runs: &[RunRecord], bytes: &[u8]) {
     }
 }
 
-/// The format that is asked for, or that of the file's name.
+/// The format that is asked for, or the one that the file name implies.
 fn format_of(args: &Report) -> Result<Format, Invalid> {
     let named = format_of_file(&args.output, args.format)?;
     if args.format.is_none() {
@@ -88,7 +88,8 @@ fn format_of(args: &Report) -> Result<Format, Invalid> {
     Ok(named.or(args.format).unwrap_or(report::FORMATS[0]))
 }
 
-/// Sweeps, searches and comparisons have other formats than runs, and no choice of charts.
+/// The report of a sweep, search or comparison, which has other formats than a run and no choice of
+/// charts.
 fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, Trouble> {
     let (shown, one, plural) = (file.display(), kind.name, kind.plural);
     if args.run.len() > 1 {

@@ -153,7 +153,7 @@ pub(in crate::cli) struct Settings {
     observe: ObserveArgs,
 }
 
-/// What can become of compaction.
+/// The modes of compaction.
 const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
     ("auto", "CouchDB compacts as it likes", CompactionPlan::Auto),
     ("off", "CouchDB does not compact the databases of this run", CompactionPlan::Off),
@@ -164,27 +164,27 @@ const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
     ),
 ];
 
-/// The default limit on documents of a fill in flight. A small CouchDB takes about 2,000 per
-/// second, so they are answered in about 3 s, a tenth of the timeout.
+/// The default limit on documents of a fill in flight. A small CouchDB stores about 2,000 per
+/// second, so this many take about 3 s, a tenth of the timeout.
 const MOST_AT_ONCE: u64 = 5_000;
 /// The default limit on documents in one request: larger requests gain little.
 const MOST_IN_REQUEST: u64 = 1_000;
 
-/// The default batch size: no more than a small server answers well within the timeout, and no
-/// more than each connection has to insert.
+/// The default batch size: no more than a small server answers well within the timeout, and no more
+/// than each connection has to insert.
 pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
     let connections = connections.max(1);
     let each = documents.div_ceil(connections);
     (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
 }
 
-/// The same with many databases: so that each gets as many requests as any other.
+/// The same with several databases, so that each gets as many requests as the others.
 fn batch_of_many(usual: u64, documents: u64, databases: u64) -> u64 {
     let each = (documents / databases.max(1)).max(1);
     each / each.div_ceil(usual)
 }
 
-/// The names of workloads, with what each does.
+/// The names of workloads, with descriptions.
 fn workloads() -> PossibleValuesParser {
     let value = |(name, help)| PossibleValue::new(name).help(help);
     workload::names().map(value).collect::<Vec<_>>().into()
@@ -234,14 +234,14 @@ impl Verb for Run {
     }
 
     fn scenario(arguments: &[OsString]) -> Result<Option<Scenario>, Vec<Invalid>> {
-        // Without a file the flags need not be defined for it.
+        // Without a file, the definition of the flags is not needed.
         let named = arguments.iter().any(|it| is_plan(&it.to_string_lossy(), "toml"));
         if named { scenario(&Self::grammar(), arguments) } else { Ok(None) }
     }
 }
 
 impl Run {
-    /// Runs the plan in a file as it is.
+    /// Runs the plan in a file unchanged.
     fn again(self, file: &str, call: &Call<'_>) -> Result<Exit, Trouble> {
         let Self { credentials, gate, output, show, .. } = self;
         let fixed = fixed(file, call.matches);
@@ -275,7 +275,7 @@ impl Run {
     }
 }
 
-/// The flags that were given although the plan in `file` already settles them.
+/// The mistakes for flags that were given although the plan in `file` determines them.
 fn fixed(file: &str, matches: &ArgMatches) -> Vec<Invalid> {
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let settings = Settings::augment_args(Command::new("run"));
@@ -293,11 +293,10 @@ fn is_fixed(file: &str, flag: &str) -> Invalid {
     Invalid::new(flag, problem, "leave it out, or use a .toml plan, which flags can override")
 }
 
-/// The plan that these words after `springload run` ask for; flags about results are not part of
-/// it.
+/// The plan that these words after `springload run` ask for, without the flags about results.
 ///
 /// # Errors
-/// All mistakes, one per line.
+/// Returns all mistakes, one per line.
 pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
     #[derive(Debug, clap::Parser)]
     #[command(name = "springload run")]
@@ -319,7 +318,7 @@ pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
     }
 }
 
-/// What the settings ask for, and the mistakes that can be found without a full check.
+/// The plan that the settings ask for, and the mistakes that can be found without a full check.
 pub(in crate::cli) fn spec_of(
     settings: Settings,
     command: &str,
@@ -364,7 +363,7 @@ pub(in crate::cli) fn spec_of(
     let mut thresholds = thresholds.to_vec();
     let work = workload::demand(&settings.workload, &asked).unwrap_or_else(|mistake| {
         mistakes.push(mistake);
-        // There is nothing to say about what they would judge.
+        // The thresholds would have nothing to apply to.
         thresholds.clear();
         workload::nothing(&asked)
     });
@@ -375,7 +374,7 @@ pub(in crate::cli) fn spec_of(
 }
 
 impl Settings {
-    /// Flags about something that will not be done.
+    /// The mistakes for flags that would have no effect.
     fn ignored(&self) -> Vec<Invalid> {
         let mut mistakes = Vec::new();
         let mut refuse = |given: bool, flag: &str, problem: &str, cure: &str| {
@@ -429,13 +428,13 @@ impl Settings {
 
     /// How documents are spread over databases.
     fn spread(&self, databases: u64) -> Value {
-        // There are never that many: the check says so.
+        // So many are refused later, by the check of the plan.
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let (count, batch) = (small(databases), small(self.batch()));
         serde_json::json!({ "count": count, "documents": self.docs.most(), "batch": batch.max(1) })
     }
 
-    /// What is asked of the workload.
+    /// The request for the workload.
     fn asked(&self) -> RunAsked {
         let flags = [
             ("--mix", self.mix.is_some()),
@@ -449,7 +448,7 @@ impl Settings {
             ("--id", self.database.id.is_some()),
         ];
         let given = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag);
-        // What is said of the fill is said of all of it.
+        // These options are about the whole fill.
         let whole = self.growth || self.wait_for_server.is_some();
         RunAsked {
             documents: DocumentsAsked {
@@ -467,7 +466,7 @@ impl Settings {
         }
     }
 
-    /// What is asked of everything else.
+    /// Completes the request with all other settings.
     fn complete(self, spec: PlanSpec) -> PlanSpec {
         let spec = self.client.complete(self.checks.complete(spec));
         let ids = self.database.ids(self.client.seed);

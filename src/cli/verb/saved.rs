@@ -1,7 +1,7 @@
-//! The runs, sweeps, searches and comparisons saved in a folder, or elsewhere and remembered: an
-//! outline of each.
+//! Outlines of the runs, sweeps, searches and comparisons saved in a folder, or elsewhere and
+//! remembered.
 //!
-//! Outlines are read without the rest of a record. Other files are reported as unreadable.
+//! An outline is read without the rest of its record. Other files are reported as unreadable.
 
 use super::kept::Several;
 use super::kinds;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A run, sweep, search or comparison, as a list shows it.
+/// The outline of a run, sweep, search or comparison, for a list.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Saved {
-    /// The name that `show` and `report` take; for what is saved elsewhere, the folder.
+    /// The name that `show` and `report` take; the folder, if it is saved elsewhere.
     pub(in crate::cli) id: String,
-    /// Where the record is.
+    /// The path of the record.
     pub(in crate::cli) file: PathBuf,
     /// Whether it is in `springload-runs` or elsewhere below the current folder.
     #[serde(skip)]
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Saved {
     pub(in crate::cli) state: Content,
 }
 
-/// A run's outline, or why there is none.
+/// An outline, or the reason there is none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(in crate::cli) enum Content {
@@ -38,7 +38,7 @@ pub(in crate::cli) enum Content {
     Readable(Outline),
     /// The outline of a sweep, search or comparison.
     Several(Several),
-    /// Why there is none.
+    /// The reason there is none.
     Unreadable { unreadable: Unreadable },
 }
 
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Outline {
 pub(in crate::cli) struct PlanOutline {
     /// The command line, without any password.
     pub(in crate::cli) command: String,
-    /// What the user calls the run.
+    /// The user's label for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) label: Option<String>,
 }
@@ -116,12 +116,12 @@ impl StageOutline {
 }
 
 impl Outline {
-    /// The stages whose numbers count.
+    /// The measured stages.
     fn measured(&self) -> impl DoubleEndedIterator<Item = &StageOutline> {
         self.stages.iter().filter(|stage| stage.purpose().is_measured())
     }
 
-    /// Documents that succeeded per second in the last stage, over all kinds; `None`: it was too
+    /// Documents that succeeded per second in the last stage, of all kinds; `None` if it was too
     /// short for a rate.
     pub(in crate::cli) fn ok_per_s(&self) -> Option<f64> {
         let last = self.measured().next_back()?;
@@ -132,7 +132,7 @@ impl Outline {
         too_short_for_a_rate(ok, all, seconds).is_none().then_some(per_s)
     }
 
-    /// How the run ended; the most important reason, in the order of exit statuses.
+    /// How the run ended: the most important reason, in the order of exit statuses.
     pub(in crate::cli) fn verdict(&self) -> &'static str {
         let spoilt = self.measured().find(|stage| !stage.verdict.trustworthy());
         match spoilt.or_else(|| self.measured().next_back()).map(|stage| stage.verdict) {
@@ -156,7 +156,7 @@ impl Outline {
 
 impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
-        // A pipe would be waited for, and a device read for ever.
+        // Opening a pipe would block, and a device could be read forever.
         if file.exists() && !file.is_file() {
             return Self::foreign(id, file, "not a regular file");
         }
@@ -186,7 +186,7 @@ impl Saved {
         }
     }
 
-    /// What the user calls it.
+    /// The user's label for it.
     pub(in crate::cli) fn label(&self) -> Option<&str> {
         match &self.state {
             Content::Readable(outline) => outline.plan.label.as_deref(),
@@ -205,10 +205,10 @@ impl Saved {
         matches!(self.state, Content::Readable(_))
     }
 
-    /// Whether it is what makes a folder one of springload's, not just any file.
+    /// Whether it marks its folder as one of springload's, unlike any other file.
     pub(in crate::cli) fn is_own(&self) -> bool {
         let own = self.file.ends_with("run.json") || kinds::of_file(&self.file).is_some();
-        // A file beside the folders of runs is called by its name.
+        // A file next to the folders of runs has its file name as its ID.
         own && self.file.is_file() && !self.file.ends_with(&self.id)
     }
 }
@@ -223,10 +223,10 @@ fn outline(file: &Path) -> Result<Outline, Unreadable> {
     outline.and_then(known).map_err(|error| broken("run.json", &text, SCHEMA_VERSION, &error))
 }
 
-/// What is in `springload-runs`, and what is remembered, newest first; then everything else in that
-/// folder.
+/// The contents of `springload-runs` and what is remembered, newest first; then everything else in
+/// that folder.
 pub(in crate::cli) fn everywhere() -> Vec<Saved> {
-    // The folder may not exist yet, or no longer.
+    // The folder may not exist yet, or not any more.
     let mut found = list(Path::new(RUNS)).unwrap_or_default();
     let (here, local) = (std::env::current_dir().ok(), Path::new(RUNS).canonicalize().ok());
     let elsewhere = remembered::all().into_iter().filter(|it| it.path.parent() != local.as_deref());
@@ -243,17 +243,17 @@ pub(in crate::cli) fn everywhere() -> Vec<Saved> {
     found
 }
 
-/// Those of this folder alone or, if there are none, all of them: runs of two projects do not mix.
+/// Those in this folder or, if there are none, all of them: runs of two projects are not mixed.
 pub(super) fn nearest(saved: &[Saved], wanted: impl Fn(&Saved) -> bool) -> Vec<&Saved> {
     let found: Vec<_> = saved.iter().filter(|it| wanted(it)).collect();
     let here: Vec<_> = found.iter().copied().filter(|it| it.here).collect();
     if here.is_empty() { found } else { here }
 }
 
-/// Everything in `folder`: what can be read, newest first, then the rest.
+/// Everything in `folder`: the readable entries, newest first, then the rest.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// Fails if the folder cannot be read.
 pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -292,7 +292,7 @@ fn sort(found: &mut [Saved]) {
     found.sort_by(order);
 }
 
-/// `run.json` of a run's folder, and older ones that later runs moved aside.
+/// `run.json` in a run's folder, and older ones that later runs moved aside.
 pub(super) fn records(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,9 +1,9 @@
-//! Lists of runs and names of runs, in folders that hold more than runs.
+//! Lists and names of runs, in folders that contain more than runs.
 
 use super::*;
 use crate::record::{RunRecord, fixture};
 
-/// A folder with runs that began at these times, under these names.
+/// A folder with runs under these names that began at these times.
 fn folder(runs: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, began) in runs {

@@ -1,5 +1,5 @@
-//! `springload selftest`: a table of claims, what was measured, and whether each holds, fails,
-//! or cannot be judged because the machine is too busy.
+//! `springload selftest`: a table of claims, what was measured, and whether each holds, fails, or
+//! cannot be decided because the machine is too busy.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -74,7 +74,7 @@ impl Verb for Selftest {
     }
 }
 
-/// The exit status where so many claims do not hold, and so many cannot be judged.
+/// The exit status if `failed` claims do not hold, and `unjudged` ones cannot be decided.
 fn status(failed: usize, unjudged: usize, strict: bool) -> Exit {
     if failed > 0 || strict && unjudged > 0 { Exit::Untrustworthy } else { Exit::Passed }
 }

@@ -1,4 +1,5 @@
-//! `springload size`: how many nodes a rate takes, from searches with clusters of known sizes.
+//! `springload size`: the number of nodes needed for a rate, from searches with clusters of known
+//! sizes.
 
 use super::named;
 use crate::cli::call::{Call, Example, Family, Verb};
@@ -125,7 +126,7 @@ impl Size {
         Ok(Sizing { command: line.to_owned(), counted, notes, ..sizing })
     }
 
-    /// The limits that all searches kept to.
+    /// The limits that all searches had.
     fn slo_of(&self, searches: &[(&From, MaxRecord)]) -> Result<Vec<Threshold>, Invalid> {
         let words = |slo: &[Threshold]| {
             let mut words: Vec<String> = slo.iter().map(ToString::to_string).collect();
@@ -159,7 +160,7 @@ impl Size {
     }
 }
 
-/// What the search `max` with this many nodes or shards has found.
+/// The result of the search `max` with this many nodes or shards.
 fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
     Measured {
         client_bound: max.client_bound(),
@@ -168,14 +169,14 @@ fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
     }
 }
 
-/// What a search means for this many operations per second.
+/// The sizing that a search suggests for this many operations per second.
 #[cfg(feature = "internals")]
 pub(in crate::cli) fn sized(max: &MaxRecord, rate_per_s: f64) -> Option<Sizing> {
     let asked = SizingAsked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
     size(&asked, vec![measured(max, max.nodes, max.command.clone())]).ok()
 }
 
-/// The search that `name` means, if it has found something.
+/// The search that `name` stands for, if it has a result.
 fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     let wrong = |problem: String, cure: &str| Invalid::new("--from", problem, cure);
     let shown = name.display();
@@ -197,7 +198,8 @@ fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     Ok(max)
 }
 
-/// How the commands of searches differ, besides their servers: everything else should be the same.
+/// The differences between the commands of searches, except for their servers: there should be
+/// none.
 fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
     let flags = |max: &MaxRecord| -> Vec<String> {
         flags(&max.step_command).into_iter().filter(|word| word.starts_with('-')).collect()

@@ -1,18 +1,18 @@
-//! Plans as JSON: what `--dry-run` prints, or the plan in a `run.json`. They are run as they are.
+//! Plans as JSON: the output of `--dry-run`, or the plan in a `run.json`. They are run unchanged.
 
 use crate::cli::flags::credentials::{CredentialArgs, Requesters};
 use crate::files;
 use crate::plan::{Invalid, Plan, PlanRecord};
 use serde_json::{Value, json};
 
-/// No more unknown members than this are listed.
+/// The most unknown members that are listed.
 const MOST_LISTED: usize = 5;
 const CURE: &str = "run it with the springload that wrote it, or make the plan again";
 
-/// The plan in `file`, with the credentials that are not stored in it.
+/// The plan in `file`, completed with the credentials, which are not stored in it.
 ///
 /// # Errors
-/// Every mistake that was found, with the file and the member.
+/// Returns every mistake that was found, with the file and the member.
 pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec<Invalid>> {
     let whole = |problem: String, cure: &str| vec![Invalid::new(file, problem, cure)];
     let text = files::read_text(file, files::RECORD).map_err(|error| {
@@ -68,14 +68,14 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
     plan.checked_again().map_err(|mistakes| mistakes.into_iter().map(within).collect())
 }
 
-/// The members of `stored` that `plan`, which was read from it, does not depend on: another
-/// version may mean something by them.
+/// The members of `stored` that had no effect on `plan`, which was read from it: they may have a
+/// meaning in another version.
 fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
     let known = plan.with_bodies();
     let mut missing = Vec::new();
     absent(stored, &known, &mut Vec::new(), &mut missing);
-    // A missing member is unknown, or has its default: in that case no value of the wrong kind is
-    // taken.
+    // A missing member is either unknown, or known and left at its default. A known one does not
+    // accept a value of the wrong type.
     let is_unknown = |path: &&Vec<String>| {
         let mut probe = stored.clone();
         if let Some(place) = probe.pointer_mut(&pointer(path)) {
@@ -83,7 +83,7 @@ fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
         }
         serde_json::from_value::<PlanRecord>(probe).is_ok()
     };
-    // The first driver's name is left out of what is stored.
+    // The first driver's name is omitted when plans are stored.
     missing.retain(|path| *path != ["target", "driver"]);
     missing.iter().filter(is_unknown).take(MOST_LISTED).map(|path| path.join(".")).collect()
 }

@@ -1,5 +1,5 @@
-//! Studies while they are measured: the folder with the file that says how far one is, which is
-//! saved after each run, and how a run is measured, or found again.
+//! Studies in progress: the folder with the file that records the state of one, which is saved
+//! after each run, and how a run is measured, or reused.
 
 use super::kept::{Kept, read, rendered};
 use super::reading::record;
@@ -25,19 +25,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder of a study that is measured.
+/// The folder of a study in progress.
 pub(super) struct Place {
     pub(super) folder: PathBuf,
-    /// Held for as long as runs are added.
+    /// Held while runs are added.
     lock: Option<File>,
 }
 
 impl Place {
-    /// The folder that is given or, without one, a new one. If there is such a study in it, `study`
-    /// goes on with that; its label is the one that is given, or else that of before.
+    /// The given folder or, without one, a new one. If it contains such a study, `study` continues
+    /// that one, with the given label or else its previous one.
     ///
     /// # Errors
-    /// Why it cannot go on.
+    /// Fails if the study cannot be continued.
     pub(super) fn of<K: Kept>(
         given: Option<&Path>,
         study: &mut K,
@@ -62,7 +62,7 @@ impl Place {
     /// fails early.
     ///
     /// # Errors
-    /// If it cannot be written, or another springload writes there.
+    /// Fails if it cannot be written, or another springload is writing there.
     pub(super) fn begin<K: Kept>(&mut self, study: &K) -> Result<(), Invalid> {
         let begun = fs::create_dir_all(&self.folder).and_then(|()| {
             self.lock = lock(&self.folder)?;
@@ -71,10 +71,10 @@ impl Place {
         begun.map_err(|error| unwritable(&self.folder, &error, "choose a writable folder"))
     }
 
-    /// Replaces the file in one step.
+    /// Replaces the file atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub(super) fn save<K: Kept>(&self, study: &K) -> Result<(), Trouble> {
         let file = self.folder.join(K::FILE);
         self.replace(study).map_err(|error| unwritten(&file, &error))
@@ -86,17 +86,17 @@ impl Place {
         files::replace(&self.folder.join(K::FILE), text.as_bytes())
     }
 
-    /// Replaces the page in one step.
+    /// Replaces the page atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub(super) fn write_page<S: Study>(&self, study: &S) -> Result<(), String> {
         let (page, bytes) = (self.folder.join(PAGE), rendered(study, "html")?);
         files::replace(&page, &bytes)
             .map_err(|error| format!("cannot write {}: {error}", page.display()))
     }
 
-    /// The same, and says where it is, or what is wrong; returns whether it could be written.
+    /// The same, and prints the path of the page or the error; returns whether it could be written.
     pub(super) fn tell_page<S: Study>(&self, study: &S, quiet: bool) -> bool {
         let page = self.write_page(study);
         match &page {
@@ -107,7 +107,7 @@ impl Place {
         page.is_ok()
     }
 
-    /// Prints the report of a study that has ended, or was stopped, and writes the page; returns
+    /// Prints the report of a study that has ended or was stopped, and writes the page; returns
     /// whether both could be written.
     pub(super) fn report<S: Study>(
         &self,
@@ -134,15 +134,15 @@ fn unwritten(file: &Path, error: &io::Error) -> Trouble {
 pub(super) struct Runs<'a> {
     pub(super) ending: &'a Arc<Ending>,
     pub(super) quiet: bool,
-    /// Whether each has a page, and its complaints are shown.
+    /// Whether each run gets a page, and its messages are shown.
     pub(super) shown: bool,
 }
 
 impl Runs<'_> {
-    /// Measures one, and keeps its record in `file`.
+    /// Measures a run, and saves its record in `file`.
     ///
     /// # Errors
-    /// If there is no record in that file, or the user has stopped it.
+    /// Fails if no record was saved there, or the user stopped the run.
     pub(super) fn measure(
         &self,
         plan: &Plan,
@@ -167,8 +167,8 @@ impl Runs<'_> {
     }
 }
 
-/// The record of a run in `file`, if it has ended and its plan is the one that is asked for: it was
-/// measured before the study was interrupted.
+/// The record in `file`, if its run has ended and has the plan that is asked for: it was measured
+/// before the study was interrupted.
 pub(super) fn measured_before(
     file: &Path,
     is_its: impl Fn(&PlanRecord) -> bool,
@@ -176,7 +176,7 @@ pub(super) fn measured_before(
     record(file).ok().filter(|it| !it.partial && is_its(&it.plan))
 }
 
-/// Whether a run that ended like this failed as a whole, which says nothing about the server.
+/// Whether a run with this status failed as a whole, which says nothing about the server.
 pub(super) const fn says_nothing(exit: Exit) -> bool {
     matches!(exit, Exit::Target | Exit::Failed)
 }
@@ -187,7 +187,7 @@ pub(super) fn is_same(one: &PlanRecord, other: &PlanRecord) -> bool {
     one.stages == other.stages && strike(&one.command) == strike(&other.command)
 }
 
-/// A study as it is stored, without its secrets: what one that is stored can be compared with.
+/// A study as it is stored, without its secrets, for comparison with one that was stored.
 pub(super) fn as_stored<T: Serialize + DeserializeOwned>(it: &T) -> Option<T> {
     serde_json::from_str(&struck_json(it)).ok()
 }

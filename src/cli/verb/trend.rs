@@ -57,7 +57,7 @@ impl Verb for TrendVerb {
 }
 
 impl TrendVerb {
-    /// The trend of everything that was named.
+    /// The trend of all runs that were named.
     fn read(&self, wanted: &[Quantity]) -> Result<Trend, Invalid> {
         let here = [PathBuf::from(RUNS)];
         let what = if self.what.is_empty() { &here[..] } else { &self.what };
@@ -103,7 +103,7 @@ impl TrendVerb {
     }
 }
 
-/// What a trend keeps of the record in `file`.
+/// The parts of the record in `file` that a trend uses.
 fn point(name: &str, file: &Path, wanted: &[Quantity]) -> Result<Point, String> {
     Point::of(&record(file)?, name, wanted)
 }

@@ -12,13 +12,13 @@ use crate::trend::{LEAST_TO_VARY, Point, Trend};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// More runs would add nothing new, and the oldest of them least.
+/// More runs would add nothing new, least of all the oldest.
 const MOST_RUNS: usize = 20;
-/// More records than this are not read to find them.
+/// At most this many records are read to find them.
 const MOST_READ: usize = 200;
 
-/// What the runs of `plan` that are saved here, and in the comparison's folder, say about the
-/// number of `pairs`. `None`: they are too few.
+/// The number of `pairs` that the runs of `plan` suggest which are saved here and in the
+/// comparison's folder. `None`: there are too few.
 pub(super) fn summary(
     plan: &Plan,
     folder: Option<&Path>,
@@ -46,12 +46,12 @@ pub(super) fn summary(
     (!variations.is_empty()).then(|| beforehand_text(count, pairs, &variations))
 }
 
-/// The files of saved runs, the newest first.
+/// The files of saved runs, newest first.
 fn candidates(folder: Option<&Path>) -> Vec<PathBuf> {
     let places = [Some(Path::new(RUNS)), folder].into_iter().flatten();
     let found = places.filter(|it| it.is_dir()).filter_map(|it| find(it, "--output").ok());
     let mut found: Found = found.flatten().collect();
-    // The comparison's folder may be among the others.
+    // The comparison's folder may be one of the places searched.
     once(&mut found);
     let files = found.into_iter().map(|(_, file)| file).filter(|file| !kept::is_of_b(file));
     let mut files: Vec<(SystemTime, PathBuf)> = files

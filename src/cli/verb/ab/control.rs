@@ -1,5 +1,5 @@
-//! The control: this machine without either side, before each pair and after the last. Kept with
-//! what is compared, so that it is there after an interruption.
+//! The control: measures this machine without either side, before each pair and after the last.
+//! Saved with the comparison, so that it survives an interruption.
 
 use super::Ready;
 use crate::cli::pipeline::ending::Ending;

@@ -1,4 +1,4 @@
-//! `ab.json`: what is compared, kept beside the runs, so that the same comparison can go on.
+//! `ab.json`: the definition of a comparison, saved next to its runs, so that it can be continued.
 
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::study::as_stored;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// More pairs than anyone would wait for.
 pub(super) const MOST_PAIRS: u64 = 1_000;
 
-/// What is compared.
+/// The definition of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::cli::verb) struct AbRecord {
     pub(super) schema_version: u32,
@@ -27,13 +27,13 @@ pub(in crate::cli::verb) struct AbRecord {
     pub(super) before_b: Option<String>,
     pub(super) pairs: u64,
     pub(super) seed: u64,
-    /// The figures that are compared; empty: the usual ones.
+    /// The figures to compare; empty: the default ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) metric: Vec<Quantity>,
-    /// What the verdict rests on; empty: the figures of all requests together.
+    /// The figures that decide the verdict; empty: those of all requests together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) gate: Vec<Quantity>,
-    /// Changes smaller than this share count as the same.
+    /// Changes smaller than this share count as no change.
     #[serde(default = "delta")]
     pub(super) delta: f64,
     /// The rate of the null responder on this machine before each pair, and after the last.
@@ -41,13 +41,13 @@ pub(in crate::cli::verb) struct AbRecord {
     pub(super) control_per_s: Vec<Option<f64>>,
 }
 
-/// The delta of comparisons that do not say.
+/// The delta of comparisons that do not set one.
 fn delta() -> f64 {
     CompareAsked::default().delta
 }
 
 impl AbRecord {
-    /// Whether `other` continues this comparison: it has the same runs.
+    /// Whether `other` continues this comparison, with the same runs.
     pub(super) fn continues(&self, other: &Self) -> bool {
         let Self { label, metric, gate, delta, control_per_s, .. } = self.clone();
         let same = Self { label, metric, gate, delta, control_per_s, ..other.clone() };
@@ -55,16 +55,16 @@ impl AbRecord {
         as_stored(self) == as_stored(&same)
     }
 
-    /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which
-    /// comes first is drawn, so that no habit of the machine favours one.
+    /// The side of run `number`, counted from 0: A B B A, or B A A B, repeatedly. The first is
+    /// chosen at random, so that no habit of the machine favors one.
     pub(super) fn side(&self, number: u64) -> usize {
         let first = mix(self.seed, 0xAB, 0) & 1;
         ((first + number / 2 + number % 2) % 2) as usize
     }
 }
 
-/// Whether a record is of side B of a comparison. It may have A's plan and yet a different server,
-/// one that the command before its runs has changed.
+/// Whether a record belongs to side B of a comparison. It may have A's plan and yet be of a
+/// different server, changed by the command before its runs.
 pub(super) fn is_of_b(record: &Path) -> bool {
     let mut around = record.ancestors().skip(2);
     let is_b = around.next().is_some_and(|side| side.file_name().is_some_and(|name| name == "b"));

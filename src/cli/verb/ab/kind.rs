@@ -1,4 +1,4 @@
-//! Saved comparisons: each is made again from the records of its pairs.
+//! Saved comparisons: each is computed again from the records of its pairs.
 
 use super::kept::{AbRecord, MOST_PAIRS};
 use super::name_of;
@@ -40,7 +40,7 @@ impl Kept for AbRecord {
     fn outline(&self, file: &Path) -> Several {
         let all = (1..=self.pairs).flat_map(|pair| [0, 1].map(|at| file_of(file, at, pair)));
         let first = [0, 1].map(|at| began(&file_of(file, at, 1)));
-        // Either side may be the first.
+        // Either side can be the first.
         let first = first.into_iter().filter(|began| !began.is_empty()).min();
         let mut words = self.a.split_whitespace().skip_while(|word| *word != "run").skip(1);
         let place = words.next().filter(|word| !word.starts_with('-')).map_or("stand-in", host);
@@ -83,7 +83,7 @@ impl Kept for AbRecord {
 }
 
 impl AbRecord {
-    /// The pairs that are there, up to the first verdict.
+    /// The pairs that exist, up to the first verdict.
     fn pairs(self, file: &Path) -> Result<Pairs, String> {
         let mut pairs = Pairs::new(self);
         for pair in 1..=pairs.definition.pairs {

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 /// The help of the folder.
 const FOLDER: &str = "The folder for all runs; continued if it exists";
 
-/// The folder of a run of side A (0) or B (1), in that of the comparison.
+/// The folder of a run of side A (0) or B (1), within the comparison's.
 fn name_of(at: usize, pair: u64) -> String {
     format!("{}/{pair:02}", ["a", "b"][at])
 }
@@ -198,7 +198,7 @@ impl Ab {
 }
 
 impl Ab {
-    /// Says how many pairs are needed, as far as saved runs show.
+    /// Prints how many pairs are needed, as far as saved runs show.
     fn tell_beforehand(&self, side: &Side, asked: &CompareAsked) {
         let folder = self.study.output.as_deref();
         match beforehand::summary(&side.plan, folder, &asked.gated, self.pairs) {
@@ -244,7 +244,7 @@ impl Ready {
         Ok(Exit::Failed)
     }
 
-    /// Does one run, unless it is there already; returns whether it did.
+    /// Carries out one run, unless it exists already; returns whether it did.
     fn run(
         &mut self,
         number: u64,

@@ -1,4 +1,4 @@
-//! The pairs of a comparison so far, and what they say: while they are measured, and later from
+//! The pairs of a comparison so far, and their verdict: while they are measured, and later from
 //! their records.
 
 use super::kept::AbRecord;
@@ -10,10 +10,10 @@ use std::cell::OnceCell;
 /// No interim look before this many pairs.
 const LEAST_LOOKED_AT: u64 = 4;
 
-/// What was measured so far.
+/// The results so far.
 pub(super) struct Pairs {
     pub(super) definition: AbRecord,
-    /// A run of each side for each pair, as far as it got.
+    /// The runs of each side, as far as they were measured.
     runs: [Vec<ComparedRun>; 2],
     /// The latest record of each side.
     drawn: [Option<RunRecord>; 2],
@@ -34,12 +34,12 @@ impl Pairs {
         self.drawn[at] = Some(record);
     }
 
-    /// How many pairs are complete.
+    /// The number of complete pairs.
     pub(super) fn count(&self) -> usize {
         self.runs.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// Compares the pairs that are complete.
+    /// Compares the complete pairs.
     fn compare(&self, alarms: f64) -> Comparison {
         let pairs = self.count();
         let [a, b] = [0, 1].map(|at| self.runs[at][..pairs].to_vec());
@@ -55,32 +55,32 @@ impl Pairs {
         (is_clear(&verdict) || done == pairs).then_some(verdict)
     }
 
-    /// The pairs so far, as an interim reading that decides nothing.
+    /// The result so far, as an interim reading that decides nothing.
     pub(super) fn reading(&self, ended: bool) -> Comparison {
         let of = self.definition.pairs;
         let progress = Progress { pairs: self.count() as u64, of, looks: looks(of), ended };
         self.compare(self.level()).beside(self.control()).so_far(progress)
     }
 
-    /// The level of this look, or of the next one.
+    /// The level of this look or, between looks, of the next one.
     fn level(&self) -> f64 {
         let (done, looks) = (self.count() as u64, looks(self.definition.pairs));
         let place = looks.iter().position(|at| *at >= done).unwrap_or(looks.len() - 1);
         self.levels.get_or_init(|| levels_at(&looks))[place]
     }
 
-    /// How the machine has behaved so far.
+    /// How the machine behaved so far.
     pub(super) fn control(&self) -> Option<Control> {
         Control::of(&self.definition.control_per_s)
     }
 
-    /// A run of each side to draw.
+    /// A run of each side, for the charts.
     pub(super) fn drawn(&self) -> Vec<RunRecord> {
         self.drawn.iter().flatten().cloned().collect()
     }
 }
 
-/// After how many pairs to look.
+/// The numbers of pairs after which to look.
 fn looks(pairs: u64) -> Vec<u64> {
     if pairs < LEAST_LOOKED_AT {
         return vec![pairs];
@@ -95,7 +95,7 @@ fn levels_at(looks: &[u64]) -> Vec<f64> {
     levels(&shares, ALARMS)
 }
 
-/// Whether more runs could not change the verdict for the better: nothing is left open.
+/// Whether no figure is left undecided, so that more runs could not improve the verdict.
 fn is_clear(it: &Comparison) -> bool {
     let open = it.gated().any(|of| of.verdict == Standing::CannotTell);
     match it.verdict {

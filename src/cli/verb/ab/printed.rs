@@ -1,4 +1,4 @@
-//! What the user sees of a comparison: how it stands after each pair, and the report at its end.
+//! What the user sees of a comparison: the state after each pair, and the report at its end.
 
 use super::{Ab, Ready};
 use crate::cli::exit::Exit;
@@ -7,7 +7,7 @@ use crate::compare::Comparison;
 use crate::report::{ComparisonReport, verdict_words};
 
 impl Ready {
-    /// Prints how it stands after a pair, and updates the page.
+    /// Prints the state after a pair, and updates the page.
     pub(super) fn so_far(&mut self, quiet: bool) {
         let reading = self.pairs.reading(false);
         if !quiet {
@@ -21,7 +21,7 @@ impl Ready {
         }
     }
 
-    /// Prints what there is if it ends before there is a verdict, and how to go on.
+    /// Prints the result so far if the comparison ends without a verdict, and how to continue.
     pub(super) fn ended_early(&self, quiet: bool) {
         if self.pairs.count() > 0 {
             let reading = self.pairs.reading(true);
@@ -41,7 +41,7 @@ impl Ready {
         status(verdict).if_written(reported)
     }
 
-    /// The comparison with the runs that are drawn.
+    /// The comparison, with the runs for its charts.
     fn shown(&self, it: &Comparison) -> ComparisonReport {
         ComparisonReport { comparison: it.clone(), drawn: self.pairs.drawn() }
     }

@@ -1,5 +1,5 @@
-//! One side: its plan, which `springload run` makes of what both sides share and what only this one
-//! has.
+//! One side: its plan, which `springload run` makes from the flags that both sides share and those
+//! that only this one has.
 
 use crate::cli::exit::Exit;
 use crate::cli::flags::agents::AgentsArgs;
@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// The most of what a command prints that is shown, in bytes.
+/// The most of a command's output that is shown, in bytes.
 const MOST_OUTPUT: u64 = 1 << 20;
 
 /// One side.
@@ -36,7 +36,7 @@ pub(super) struct Side {
     words: Vec<String>,
 }
 
-/// What both sides share.
+/// The settings that both sides share.
 pub(super) struct Common<'a> {
     /// The flags of a run that were given.
     pub(super) words: Vec<String>,
@@ -81,8 +81,7 @@ impl Common<'_> {
     }
 }
 
-/// Carries out a shell command; returns how it ended, and the end of what it has printed, without
-/// secrets.
+/// Carries out a shell command; returns how it ended, and the end of its output, without secrets.
 fn carried_out(command: &str) -> io::Result<(ExitStatus, Option<String>)> {
     let said = Said::new()?;
     let mut shell = Command::new("sh");
@@ -91,7 +90,7 @@ fn carried_out(command: &str) -> io::Result<(ExitStatus, Option<String>)> {
 }
 
 impl Side {
-    /// Whether nothing distinguishes it from the other.
+    /// Whether it does not differ from the other side.
     pub(super) fn is_as(&self, other: &Self) -> bool {
         self.command() == other.command() && self.before == other.before
     }
@@ -107,20 +106,20 @@ impl Side {
         }
     }
 
-    /// What `springload run` is given.
+    /// The arguments for `springload run`.
     fn line(&self) -> impl Iterator<Item = String> {
         self.servers.shown.iter().chain(&self.words).cloned()
     }
 
-    /// Whether its next run stores as many documents as there is time for.
+    /// Whether its next run stores as many documents as time allows.
     pub(super) fn is_bounded(&self) -> bool {
         is_bounded(&self.plan)
     }
 
-    /// From now on, stores as many documents as `first` did.
+    /// From now on, stores as many documents as the run `first` did.
     ///
     /// # Errors
-    /// Why there cannot be that few.
+    /// Fails if the plan is invalid with that few.
     pub(super) fn fill_as(
         &mut self,
         first: &RunRecord,
@@ -133,10 +132,10 @@ impl Side {
         Ok(())
     }
 
-    /// Has another springload measure it.
+    /// Makes another springload measure this side.
     ///
     /// # Errors
-    /// If that cannot be found, or would show a password to everybody who lists processes.
+    /// Fails if that program cannot be found, or if a password would be visible in process lists.
     pub(super) fn measured_by(&mut self, program: &Path) -> Result<(), Invalid> {
         let wrong = |problem, cure| Err(Invalid::new("--against", problem, cure));
         if self.line().any(|word| word.contains(":***@")) {
@@ -161,7 +160,7 @@ impl Side {
         }
     }
 
-    /// A run by another program into the folder of `file`; none: this one is to do it.
+    /// A run by another program into the folder of `file`; `None` if this program is to measure it.
     pub(super) fn by_other(&self, file: &Path, ending: &Ending) -> Option<Result<RunRecord, Exit>> {
         let program = self.program.as_ref()?;
         let words: Vec<String> = std::iter::once("run".to_owned()).chain(self.line()).collect();
@@ -179,7 +178,7 @@ impl Side {
                 return Err(Exit::Failed);
             }
         };
-        // It is not part of the report.
+        // Its output is not part of the report.
         if let Some(said) = said {
             eprintln!("{said}");
         }
@@ -190,7 +189,7 @@ impl Side {
         Err(Exit::Failed)
     }
 
-    /// The record in `file`, if it is a complete one of this side, and says something about the
+    /// The record in `file`, if it is a complete one of this side and says something about the
     /// server.
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
         let is_its = |plan: &PlanRecord| self.program.is_some() || is_same(plan, &self.plan);

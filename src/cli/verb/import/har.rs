@@ -1,4 +1,4 @@
-//! What is read of a HAR file (HTTP Archive 1.2), which browsers and proxies write.
+//! The parts used of a HAR file (HTTP Archive 1.2), as browsers and proxies write them.
 
 use serde::Deserialize;
 use url::Url;
@@ -14,13 +14,13 @@ struct Log {
     entries: Vec<Entry>,
 }
 
-/// A request, and what became of it.
+/// A request, and its outcome.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
     pub(super) request: Request,
     #[serde(default)]
     response: Response,
-    /// Chrome's: the cache that had the answer.
+    /// Chrome only: the cache that had the response.
     #[serde(rename = "_fromCache")]
     from_cache: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(super) struct PostData {
     pub(super) mime_type: String,
     #[serde(default)]
     pub(super) text: String,
-    /// The fields of a form, where there is no text.
+    /// The fields of a form, if the body is not given as text.
     #[serde(default)]
     pub(super) params: Vec<Pair>,
 }
@@ -62,7 +62,7 @@ struct Response {
 
 impl Har {
     /// # Errors
-    /// Why it is none, to follow the name of the file.
+    /// Fails if it is not a HAR file. The message follows the name of the file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         serde_json::from_slice(bytes).map_err(|error| format!("is no HAR file: {error}"))
@@ -74,12 +74,12 @@ impl Har {
 }
 
 impl Entry {
-    /// Whether the server has answered it, rather than the browser itself or nobody.
+    /// Whether the server answered it, rather than the browser itself or nothing.
     pub(super) const fn reached_the_server(&self) -> bool {
         self.from_cache.is_none() && self.response.status > 0
     }
 
-    /// Whether it says who the user is.
+    /// Whether it contains the user's credentials.
     pub(super) fn has_log_in(&self) -> bool {
         let tells = |pair: &Pair| {
             ["cookie", "authorization"].iter().any(|name| pair.name.eq_ignore_ascii_case(name))

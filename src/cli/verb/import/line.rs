@@ -1,10 +1,10 @@
-//! How a recorded request is written as a line of a list, so that the list means exactly that.
+//! Writes a recorded request as a line of a list, so that it means exactly the same request.
 
 use super::har::{PostData, Request};
 use crate::plan::METHODS;
 use url::{Url, form_urlencoded};
 
-/// The parts of a line behind the server.
+/// The parts of a line after the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     /// Path and query.
@@ -14,11 +14,11 @@ pub(super) struct Kept {
 }
 
 /// # Errors
-/// Why a list cannot have it.
+/// Fails if a list cannot express the request.
 pub(super) fn spelled(request: &Request) -> Result<Kept, &'static str> {
     let url = Url::parse(&request.url).map_err(|_| "it has no address")?;
     let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-    // Values and variables of a list are not meant.
+    // Values and variables of a list must not be recognized in it.
     let target = escaped(&format!("{}{query}", url.path())).replace('{', "%7B");
     let method = &*request.method;
     if !METHODS.contains(&method) {
@@ -54,7 +54,8 @@ fn body(data: &PostData) -> Result<String, &'static str> {
         return Err("its body has no type, and would be sent with one");
     }
     if kind.contains("json") && json() {
-        // Lines end only between the parts of JSON; in its texts, a brace may be a number.
+        // Line breaks occur only between JSON tokens; in its strings, a brace may be written as a
+        // number.
         text = text.trim().replace(['\n', '\r'], " ").replace("{{", "\\u007b\\u007b");
     } else if kind.starts_with(FORM) {
         text = text.trim().replace('{', "%7B");
@@ -68,7 +69,7 @@ fn body(data: &PostData) -> Result<String, &'static str> {
     Ok(format!(" -T {}; {}", escaped(&kind), escaped(&text)))
 }
 
-/// A text in which a list finds no variables.
+/// Escapes a text so that a list finds no variables in it.
 fn escaped(text: &str) -> String {
     text.replace('$', "\\$")
 }

@@ -1,4 +1,4 @@
-//! `springload import`: a list of requests from what a browser has recorded.
+//! `springload import`: makes a list of requests from a browser's recording.
 
 mod har;
 mod line;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use url::Url;
 
-/// How many servers and requests a comment names.
+/// The most servers and requests that are named in a comment.
 const NAMED: usize = 10;
 
 /// `springload import`.
@@ -66,23 +66,24 @@ fn origin(text: &str) -> Result<String, String> {
     Ok(url.origin().ascii_serialization())
 }
 
-/// Requests that go into a list, and those that do not.
+/// The requests that go into a list, and those that do not.
 #[derive(Debug, Default)]
 struct List {
     servers: Vec<String>,
     lines: Vec<String>,
-    /// How many there are to each of the others.
+    /// The number of requests to each of the other servers.
     elsewhere: BTreeMap<String, usize>,
-    /// How many the browser answered itself, or got no answer to.
+    /// The number of requests that the browser answered itself, or that had no response.
     unanswered: usize,
-    /// Those that the list has no words for, each with the reason.
+    /// Requests that a list cannot express, each with the reason.
     unspelled: Vec<String>,
-    /// Whether requests had log-ins.
+    /// Whether there were requests with credentials.
     with_log_in: bool,
 }
 
 impl List {
-    /// The requests to these servers, or to the first one that was asked; `None`: there are none.
+    /// The requests to these servers, or to the first one in the recording; `None` if there are
+    /// none.
     fn of(har: &Har, servers: Vec<String>) -> Option<Self> {
         let mut list = Self { servers, ..Self::default() };
         for entry in har.entries() {
@@ -157,7 +158,7 @@ impl List {
     }
 }
 
-/// The variable of a server.
+/// The variable for a server.
 fn variable(place: usize) -> String {
     if place == 0 { "URL".to_owned() } else { format!("URL{}", place + 1) }
 }
@@ -166,7 +167,7 @@ fn requests(count: usize) -> String {
     if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
-/// Notes the first of these, and how many more there are.
+/// Notes the first few, and the number of the others.
 fn named(all: impl ExactSizeIterator<Item = String>, note: &mut impl FnMut(String)) {
     let more = all.len().saturating_sub(NAMED);
     all.take(NAMED).for_each(|it| note(format!("    {it}")));

@@ -9,20 +9,20 @@ use clap::error::ErrorKind;
 use serde_json::Value;
 use std::process::Stdio;
 
-/// How long the coordinator waits for agents unless its command says so: nodes may have to be
-/// started, and images to be fetched.
+/// How long the coordinator waits for agents unless its command sets it: nodes may have to be
+/// started, and images to be pulled.
 const READY_TIMEOUT: &str = "5m";
-/// Verbs that know agents.
+/// Verbs that support agents.
 const VERBS: [&str; 9] =
     ["run", "burst", "sweep", "max", "ab", "http", "ycsb", "bm-couchdb", "siege"];
 /// Those of them whose plan is known before they run.
 const PLANNED: [&str; 3] = ["run", "burst", "http"];
-/// Stands for what only the Secret knows.
+/// Stands in for an address that only the Secret contains.
 const SOMEWHERE: &str = "http://localhost";
 /// Flags that are added here.
 const ADDED: [&str; 3] = ["--agents", "--broker", "--run-id"];
 
-/// What was given after `--`.
+/// The command after `--`.
 pub(super) struct Command<'a> {
     words: &'a [String],
     agents: u64,
@@ -39,7 +39,7 @@ enum Part<'a> {
 
 impl<'a> Command<'a> {
     pub(super) fn new(words: &'a [String], agents: u64, run: &'a str) -> Self {
-        // The program's own name may be there or not.
+        // The program's own name is optional.
         let words = match words {
             [first, rest @ ..] if first == "springload" => rest,
             all => all,
@@ -75,17 +75,17 @@ impl<'a> Command<'a> {
         all
     }
 
-    /// What is wrong with its flags, if `grammar` can tell: a mistake is better found here than in
-    /// a container.
+    /// The mistake in its flags, if `grammar` can find one: it is better found here than in a
+    /// container.
     pub(super) fn misspelt(&self, grammar: fn() -> clap::Command) -> Option<Invalid> {
         let verb = self.words.first()?;
         if verb == "ycsb" {
-            // Its flags are YCSB's, which the grammar does not know.
+            // Its flags are YCSB's, which the grammar does not define.
             return None;
         }
         let line = ["springload".to_owned()].into_iter().chain(self.plain_args());
         let error = grammar().try_get_matches_from(line).err()?;
-        // `$(NAME)` is not yet the number that it will be.
+        // `$(NAME)` has not been replaced by its number yet.
         if error.kind() == ErrorKind::DisplayHelp || error.to_string().contains("$(") {
             return None;
         }
@@ -93,9 +93,8 @@ impl<'a> Command<'a> {
         Some(Invalid::new("COMMAND", problem, format!("{cure} (see springload {verb} --help)")))
     }
 
-    /// What is wrong with its plan, as far as that can be told here: more agents than connections,
-    /// or stages that are longer than `deadline_ns`. Files of the image and keys of the Secret are
-    /// not known.
+    /// The mistake in its plan, as far as it can be found here: more agents than connections, or
+    /// stages longer than `deadline_ns`. Files in the image and keys of the Secret are not known.
     pub(super) fn unfit(&self, deadline_ns: Nanos) -> Option<Invalid> {
         let verb = self.words.first()?;
         if !PLANNED.contains(&verb.as_str()) {
@@ -145,7 +144,7 @@ impl<'a> Command<'a> {
         self.with_agents(self.words.iter().map(escaped).collect())
     }
 
-    /// The arguments as the program will read them.
+    /// The arguments as the program will see them.
     fn plain_args(&self) -> Vec<String> {
         self.with_agents(self.words.to_vec())
     }
@@ -175,7 +174,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// A word in parts: its text, and each `$(NAME)` whose name can be that of a variable.
+/// Splits a word into its text and each `$(NAME)` whose name can be that of a variable.
 fn parts(word: &str) -> Vec<Part<'_>> {
     let (mut parts, mut rest) = (Vec::new(), word);
     let mut from = 0;

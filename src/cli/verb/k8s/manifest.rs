@@ -1,5 +1,5 @@
-//! The Jobs of a run, or their JobSet: `spec.yaml` filled in, and what is around it. Knows what
-//! Kubernetes expects; checks nothing.
+//! The Jobs of a run, or their JobSet: `spec.yaml` filled in, and the YAML around it. Knows what
+//! Kubernetes expects, but does not check it.
 
 use super::pod::PodArgs;
 use super::yaml::{fill, text};
@@ -10,7 +10,7 @@ const JOB: &str = include_str!("job.yaml");
 const SPEC: &str = include_str!("spec.yaml");
 const JOBSET: &str = include_str!("jobset.yaml");
 const REPLICATED: &str = include_str!("replicated.yaml");
-/// The set is done with its coordinator; agents that are still there are ended.
+/// The set is complete once its coordinator is; agents that are still running are ended.
 const SUCCESS: &str = "\
 successPolicy:
   operator: All
@@ -51,7 +51,7 @@ affinity:
         matchLabels:
           {labels}
 ";
-/// The coordinator keeps away from the nodes of its agents, where it can.
+/// The coordinator avoids the nodes of its agents if possible.
 const APART: &str = "\
 affinity:
   podAntiAffinity:
@@ -63,19 +63,19 @@ affinity:
           matchLabels:
             {labels}
 ";
-/// Where the coordinator writes.
+/// The directory that the coordinator writes to.
 const DIRECTORY: &str = "workingDir: /results";
 const MOUNT: &str = "- name: results\n  mountPath: /results\n";
 
-/// A Job of a run: which one, and its specification.
+/// A Job of a run: its part, and its specification.
 pub(super) struct Part {
     part: &'static str,
     spec: String,
 }
 
-/// What both Jobs have in common.
+/// The settings that both Jobs share.
 pub(super) struct Fleet<'a> {
-    /// What both names begin with.
+    /// The prefix of both names.
     pub(super) name: &'a str,
     pub(super) namespace: Option<&'a str>,
     pub(super) run: &'a str,
@@ -83,7 +83,7 @@ pub(super) struct Fleet<'a> {
     pub(super) secret: &'a str,
     pub(super) cpu: &'a str,
     pub(super) memory: &'a str,
-    /// How long they may take, including the wait for a node.
+    /// The deadline, including the wait for a node.
     pub(super) deadline_s: u64,
     /// Whether they are Jobs of a JobSet.
     pub(super) in_set: bool,
@@ -101,15 +101,15 @@ pub(super) enum Spread {
     Any,
 }
 
-/// What distinguishes a Job.
+/// The settings in which the Jobs differ.
 struct Own<'a> {
     part: &'static str,
-    /// How many pods it has, and how often each is tried.
+    /// The number of pods, and the attempts for each.
     mode: String,
     args: &'a [String],
     /// The keys of the Secret that it needs.
     secrets: &'a [String],
-    /// What its container has besides, and its pod.
+    /// Further lines of its container and its pod.
     directory: &'a str,
     mounts: &'a str,
     rest: String,
@@ -122,9 +122,9 @@ impl Fleet<'_> {
         format!("{}-{part}{}", self.name, if part == "agent" { "s" } else { "" })
     }
 
-    /// The Job of `count` agents. The loss of one ends the others, unless `each_alone`.
+    /// The Job of `count` agents. If one is lost the others are ended, unless `each_alone`.
     pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> Part {
-        // Never a second attempt at an index: what it measured would be counted twice.
+        // Never retry an index: its measurements would be counted twice.
         let attempts = if each_alone { "backoffLimitPerIndex" } else { "backoffLimit" };
         let place = match spread {
             Spread::Any => "",
@@ -148,7 +148,7 @@ impl Fleet<'_> {
     }
 
     /// The Job of the coordinator, which carries out `command`. `secrets` are the keys of the
-    /// Secret that this needs; its results are on `claim`, or end with its pod.
+    /// Secret that it needs; its results are stored on `claim`, or lost with its pod.
     pub(super) fn coordinator(
         &self,
         command: &[String],
@@ -171,7 +171,7 @@ impl Fleet<'_> {
         })
     }
 
-    /// What guards the pods of both Jobs, if that is asked for.
+    /// The network policy for the pods of both Jobs, if one is asked for.
     pub(super) fn policy(&self) -> String {
         self.pod.policy(&[
             ("name", text(self.name)),
@@ -202,7 +202,7 @@ impl Fleet<'_> {
         )
     }
 
-    /// All Jobs in a JobSet, which begins and ends them together.
+    /// All Jobs in a JobSet, which starts and ends them together.
     pub(super) fn job_set(&self, parts: &[Part]) -> String {
         let replicated = |part: &Part| {
             let named = if part.part == "agent" { "agents" } else { part.part };
@@ -234,7 +234,7 @@ impl Fleet<'_> {
             .iter()
             .map(|key| fill(ENV, &[("key", text(key)), ("secret", text(self.secret))]));
         let (mount, volume) = self.pod.authority();
-        // A set would make a Job again that is removed before its end.
+        // A set would recreate a Job that is removed before the set's end.
         let ttl = if self.in_set { String::new() } else { self.pod.ttl() };
         let spec = fill(
             SPEC,

@@ -139,8 +139,8 @@ impl Verb for K8s {
 impl K8s {
     fn mistakes(&self, run: &str, name: &str) -> Vec<Invalid> {
         let asked = if self.name.is_some() { "--name" } else { "--run-id" };
-        // The longest names made from it: NAME-agents-INDEX, a host's name, or NAME-coordinator;
-        // those of a JobSet have a number more.
+        // The longest names made from it: NAME-agents-INDEX, a host name, or NAME-coordinator;
+        // those of a JobSet also have a number.
         let index = self.agents.saturating_sub(1).to_string().len();
         let suffix = ("-agents-".len() + index).max("-coordinator".len());
         let suffix = suffix + if self.jobset { "-0".len() } else { 0 };
@@ -169,7 +169,7 @@ impl K8s {
         all.into_iter().flatten().chain(self.pod.mistakes()).collect()
     }
 
-    /// Says what to do with the manifest.
+    /// Prints what to do with the manifest.
     fn explain(&self, fleet: &Fleet<'_>, coordinator: bool) {
         let place = self.namespace.as_ref().map_or(String::new(), |it| format!(" -n {it}"));
         let (run, secret) = (fleet.run, fleet.secret);

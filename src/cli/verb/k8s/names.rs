@@ -1,15 +1,15 @@
-//! What Kubernetes takes as a name, a quantity, an image.
+//! Checks names, quantities and images by Kubernetes' rules.
 
 use crate::mistake::Invalid;
 
-/// The longest label of a name in DNS, which names of Jobs must be: their pods' host names are
-/// made of them.
+/// The longest DNS label. Job names are limited to it because they become part of their pods' host
+/// names.
 pub(super) const LABEL: usize = 63;
 /// The longest name of other objects.
 pub(super) const SUBDOMAIN: usize = 253;
 
-/// A name according to RFC 1123, of at most `most` characters; with dots between its labels, if
-/// names of its kind may have some.
+/// Checks a name by RFC 1123, of at most `most` characters; labels are separated by dots if names
+/// of its kind may have several.
 pub(super) fn name(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     let labels = if most > LABEL { text.split('.').collect() } else { vec![text] };
     let label = |it: &str| {
@@ -28,7 +28,7 @@ pub(super) fn name(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     Some(Invalid::new(flag, format!("{text:?} is not a valid Kubernetes name"), cure))
 }
 
-/// The name of a Job, which begins with a letter: some clusters also refuse a digit there.
+/// Checks the name of a Job, which must begin with a letter: some clusters refuse a digit there.
 pub(super) fn job(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     name(flag, text, most).or_else(|| {
         let digit = text.starts_with(|c: char| c.is_ascii_digit());
@@ -37,7 +37,7 @@ pub(super) fn job(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     })
 }
 
-/// The value of a label, which the ID of a run has to be.
+/// Checks the value of a label, which the ID of a run has to be.
 pub(super) fn run_id(flag: &str, text: &str) -> Option<Invalid> {
     let ends = |c: char| c.is_ascii_alphanumeric();
     let fits = !text.is_empty()
@@ -50,7 +50,7 @@ pub(super) fn run_id(flag: &str, text: &str) -> Option<Invalid> {
     (!fits).then(|| Invalid::new(flag, format!("{text:?} cannot be a Kubernetes label"), cure))
 }
 
-/// An amount of CPU or memory: a number above 0, and one of `units` after it.
+/// Checks an amount of CPU or memory: a number above 0, followed by one of `units`.
 pub(super) fn quantity(flag: &str, text: &str, units: &[&str], cure: &str) -> Option<Invalid> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -63,7 +63,7 @@ pub(super) fn quantity(flag: &str, text: &str, units: &[&str], cure: &str) -> Op
     (!fits).then(|| Invalid::new(flag, format!("{text:?} is not an amount"), cure))
 }
 
-/// The name of an image, as far as Kubernetes itself checks it.
+/// Checks the name of an image, as far as Kubernetes itself does.
 pub(super) fn image(flag: &str, text: &str) -> Option<Invalid> {
     let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_graphic());

@@ -1,5 +1,5 @@
-//! What a cluster asks of pods beyond their work: where they may run, what they are pulled with,
-//! how long they are kept.
+//! Settings that a cluster may need on pods: where they may run, which credentials pull their
+//! image, how long they are kept.
 
 use super::names;
 use super::yaml::{fill, text};
@@ -9,7 +9,7 @@ use crate::plan;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-/// Where the certificate authority is in the pod.
+/// The path of the certificate authority in the pod.
 pub(super) const CA_FILE: &str = "/etc/springload/ca.pem";
 
 /// Flags about pods.
@@ -47,11 +47,11 @@ struct Pair {
     value: String,
 }
 
-/// What is tolerated.
+/// A toleration of a taint.
 #[derive(Clone, Debug)]
 struct Toleration {
     key: String,
-    /// `None`: any.
+    /// `None`: any value.
     value: Option<String>,
     effect: Option<String>,
 }
@@ -94,7 +94,7 @@ impl FromStr for Toleration {
     }
 }
 
-/// The key of a label: a name, perhaps after a domain and a slash.
+/// Whether this is the key of a label: a name, optionally after a domain and a slash.
 fn is_key(key: &str) -> bool {
     let (domain, name) = key.split_once('/').unwrap_or(("a", key));
     names::name("", domain, names::SUBDOMAIN).is_none() && is_label(name)
@@ -117,13 +117,13 @@ impl PodArgs {
         all.into_iter().flatten().collect()
     }
 
-    /// The line of a Job about its removal.
+    /// The line of a Job that limits how long it is kept.
     pub(super) fn ttl(&self) -> String {
         let line = |ns: u64| format!("ttlSecondsAfterFinished: {}", ns.div_ceil(SECOND_NS));
         self.ttl.map(line).unwrap_or_default()
     }
 
-    /// The lines of each pod about nodes, priority and the image.
+    /// The lines of each pod about nodes, priority and image.
     pub(super) fn lines(&self) -> String {
         let mut out = String::new();
         if let Some(name) = &self.pull_secret {
@@ -154,7 +154,7 @@ impl PodArgs {
         out
     }
 
-    /// The lines of each container about its authority, and those of its pod.
+    /// The lines about the certificate authority in each container, and in its pod.
     pub(super) fn authority(&self) -> (String, String) {
         let Some(name) = &self.ca else { return Default::default() };
         let mount = format!("- name: authority\n  mountPath: {CA_FILE}\n  subPath: ca.pem\n");
@@ -162,7 +162,7 @@ impl PodArgs {
         (mount, volume)
     }
 
-    /// The policy by which nothing may connect to the pods of a run; empty if it is not asked for.
+    /// The policy that forbids connections to the pods of a run; empty if it is not asked for.
     pub(super) fn policy(&self, values: &[(&str, String)]) -> String {
         const POLICY: &str = include_str!("policy.yaml");
         if self.network_policy { fill(POLICY, values) } else { String::new() }

@@ -1,10 +1,10 @@
-//! Manifests as YAML: templates and the values in them. Text is written so that every reader, of
-//! YAML 1.1 or 1.2, reads it as the same text.
+//! Manifests as YAML: templates and their values. Text is written so that YAML 1.1 and 1.2 parsers
+//! read it alike.
 
 use std::fmt::Write as _;
 
-/// A template in which `{name}` stands for a value, once in a line. A line that has nothing else
-/// becomes all lines of the value, or none. Its comments are for its own readers.
+/// Fills in a template, in which `{name}` stands for a value, once per line. A line with nothing
+/// else is replaced by all lines of the value, or by none. The template's comments are left out.
 pub(super) fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut out = String::new();
     for line in template.lines().filter(|line| !line.trim_start().starts_with('#')) {
@@ -26,16 +26,16 @@ pub(super) fn fill(template: &str, values: &[(&str, String)]) -> String {
     out
 }
 
-/// A comment of one line.
+/// A one-line comment.
 pub(super) fn comment(text: &str) -> String {
     // A line break in it, of which there are several kinds, would end it.
     let shown = |c: char| if c.is_alphanumeric() || matches!(c, ' '..='~') { c } else { '?' };
     format!("# {}\n", text.chars().map(shown).collect::<String>())
 }
 
-/// Text as it is if no reader can take it for anything else, otherwise in quotes.
+/// Plain text if no parser can misread it, otherwise quoted text.
 pub(super) fn text(it: &str) -> String {
-    // YAML 1.1 reads these as booleans or null, which Kubernetes' reader does, too.
+    // YAML 1.1 parsers, including Kubernetes', read these as booleans or null.
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let plain = it.starts_with(|c: char| c.is_ascii_alphabetic())
         && it.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
@@ -50,7 +50,7 @@ fn quoted(it: &str) -> String {
         let _ = match c {
             '"' | '\\' => write!(out, "\\{c}"),
             ' '..='~' => write!(out, "{c}"),
-            // Others may be control characters, or line breaks that are folded to a space.
+            // Others may be control characters, or line breaks that are folded into a space.
             _ if c.is_alphanumeric() => write!(out, "{c}"),
             _ if code <= 0xff => write!(out, "\\x{code:02x}"),
             _ if code <= 0xffff => write!(out, "\\u{code:04x}"),

@@ -1,4 +1,4 @@
-//! `springload max`: the most that a server sustains within its limits.
+//! `springload max`: the highest load that a server sustains within its limits.
 
 mod kind;
 mod steps;
@@ -36,9 +36,9 @@ use words::{LESS, Words};
 
 /// The help of the folder.
 const FOLDER: &str = "The folder for max.json and all runs; continued if it exists";
-/// The help of `--duration`, which means something else here.
+/// The help of `--duration`, which has a different meaning here.
 const LENGTH: &str = "Length of the shortest step [default: 3s]";
-/// The flags that are not those of a run.
+/// The flags that are not passed on to runs.
 const OWN: [&str; 12] = [
     "slo", "search", "from", "to", "searches", "output", "label", "format", "quiet", "duration",
     "seed", "command",
@@ -99,7 +99,7 @@ pub(in crate::cli) struct Max {
     command: Vec<String>,
 }
 
-/// What to search for.
+/// The settings that can be searched for.
 const SEARCHED: [(&str, &str, Searched); 2] = [
     ("rate", "Operations per second, whether or not the server keeps up", Searched::Rate),
     (
@@ -144,7 +144,7 @@ struct Ready {
     steps: Steps,
 }
 
-/// Refuses settings that do not make a search.
+/// Refuses settings that do not define a search.
 fn bounded(args: &Max) -> Result<(), Invalid> {
     let wrong = |flag, problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
     if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
@@ -166,7 +166,7 @@ fn bounded(args: &Max) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks everything that can be checked before anything is started.
+/// Checks everything that can be checked before the search starts.
 fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     bounded(args)?;
     let searched = args.search;
@@ -213,7 +213,7 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         measures(&plan, &args.slo)?;
     }
     let (target, nodes) = (shown.first().cloned(), shown.len().max(1) as u64);
-    // As it is stored, so that a search that is there can be compared with it.
+    // As it is stored, so that an existing search can be compared with it.
     let (length_s, step_command) = (steps.length_s(first), strike(&steps.command()).into_owned());
     let mut max = MaxRecord { target, nodes, step_command, length_s, ..max };
     let folder = args.study.output.as_deref();
@@ -221,7 +221,7 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     Ok(Ready { place, max, walk, steps })
 }
 
-/// Refuses an `--slo` for operations that a step does not measure: it would hold nowhere.
+/// Refuses an `--slo` for operations that a step does not measure: it would never apply.
 fn measures(plan: &PlanRecord, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
     let main = plan.stages.iter().rev().find(|stage| stage.purpose().is_measured());
     let does = |kind: OpKind| main.is_some_and(|stage| stage.work.does(kind));
@@ -287,7 +287,7 @@ impl Ready {
         Ok(exit.if_written(reported && saved.is_ok()))
     }
 
-    /// Checks the first step; returns what agents it needs.
+    /// Checks the first step; returns the agents it needs.
     fn check(&self, args: &Max, ending: &Ending) -> Result<Option<FleetPlan>, Trouble> {
         let Some(ask) = self.walk.next() else { return Ok(None) };
         match &self.steps.way {
@@ -304,7 +304,7 @@ impl Ready {
         Ok(args.agents.share(plans.plan(ask, self.steps.length_s(ask))?)?)
     }
 
-    /// The same as before an interruption, if there was one.
+    /// After an interruption, stores the same number of documents as before.
     fn fill_as_before(&mut self, quiet: bool) {
         let Some(first) = self.max.steps.first() else { return };
         let file = self.place.folder.join(&first.run);
@@ -315,14 +315,15 @@ impl Ready {
         }
     }
 
-    /// Whether the next step stores as many documents as there is time for.
+    /// Whether the next step stores as many documents as time allows.
     fn is_bounded(&mut self) -> bool {
         let Way::Run(plans) = &self.steps.way else { return false };
         let next = self.walk.next().map(|ask| plans.plan(ask, self.steps.length_s(ask)));
         next.is_some_and(|plan| plan.is_ok_and(|plan| is_bounded(&plan)))
     }
 
-    /// Has the steps after the first one, whose time to fill is bounded, store as many documents.
+    /// If the time of the fill is bounded, makes the later steps store as many documents as the
+    /// first.
     fn fill_as(&mut self, first: &RunRecord, quiet: bool) {
         if let Way::Run(plans) = &mut self.steps.way
             && is_bounded(&first.plan)
@@ -364,7 +365,7 @@ impl Ready {
         if runs.ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted.into());
         }
-        // What the remaining agents did says nothing about this level.
+        // The results of the remaining agents say nothing about this level.
         if let Some(lost) = record.lost_words() {
             return Err(Trouble::new(Exit::Untrustworthy, lost));
         }
@@ -375,7 +376,7 @@ impl Ready {
         self.max.counted = record.nouns();
         let judged = judge(&record, &self.steps.thresholds);
         let (outcome, takes) = (judged.outcome, judged.takes);
-        // If nothing ever succeeds, no other level would be better.
+        // If nothing ever succeeds, no other level would do better.
         let mut outcomes = self.max.steps.iter().map(|it| it.outcome).chain([outcome]);
         if !outcomes.any(|it| it == StepOutcome::Held) && Exit::of_record(&record) == Exit::Target {
             let reason = record.result().reason.clone().unwrap_or_default();

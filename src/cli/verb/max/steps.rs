@@ -1,4 +1,4 @@
-//! The steps of a search: plans that `springload run` makes of the same flags, with a level and a
+//! The steps of a search: plans that `springload run` makes of the same flags plus a level and a
 //! length, or another command line with these added.
 
 use super::words::Words;
@@ -10,28 +10,28 @@ use crate::record::RunRecord;
 use crate::search::{Ask, Searched, requirement};
 use clap::ArgMatches;
 
-/// How long a step takes, unless the user says otherwise.
+/// The default length of a step, in nanoseconds.
 const LENGTH_NS: u64 = 3_000_000_000;
-/// How many errors are too many, unless the user says otherwise.
+/// The default limit on errors.
 const ERRORS: &str = "err > 1%";
 
-/// What all steps share.
+/// The settings that all steps share.
 pub(super) struct Steps {
     pub(super) way: Way,
-    /// What makes a step miss.
+    /// The thresholds that make a step miss.
     pub(super) thresholds: Vec<Threshold>,
     length_ns: u64,
 }
 
-/// Who measures a step.
+/// How a step is measured.
 pub(super) enum Way {
-    /// This program, as `springload run` does.
+    /// By this program, as in `springload run`.
     Run(Plans),
-    /// Another verb.
+    /// By another verb.
     Other(Words),
 }
 
-/// What the plans of all steps share.
+/// The settings that the plans of all steps share.
 pub(super) struct Plans {
     searched: Searched,
     servers: Servers,
@@ -54,7 +54,7 @@ impl Steps {
         Ok(Self { way, thresholds: thresholds(slo), length_ns })
     }
 
-    /// What each step runs, without level, length and passwords.
+    /// The command of each step, without level, length and passwords.
     pub(super) fn command(&self) -> String {
         match &self.way {
             Way::Run(plans) => plans.command(),
@@ -68,8 +68,8 @@ impl Steps {
     }
 }
 
-/// What makes a step miss: the opposite of `slo`, and too many errors, unless `slo` itself limits
-/// how many of all operations may fail.
+/// The thresholds that make a step miss: the opposite of `slo`, and too many errors, unless `slo`
+/// itself limits the share of all operations that may fail.
 fn thresholds(slo: &[Threshold]) -> Vec<Threshold> {
     let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
     let errors = |it: &Threshold| it.kind.is_none() && matches!(it.metric, Metric::ERRORS);
@@ -116,13 +116,13 @@ impl Plans {
         Ok(Self { searched, servers, words })
     }
 
-    /// What each step runs, without level, length and passwords.
+    /// The command of each step, without level, length and passwords.
     fn command(&self) -> String {
         let words = self.servers.shown.iter().chain(&self.words).map(String::as_str);
         command_line(["springload", "run"].into_iter().chain(words))
     }
 
-    /// From now on, stores as many documents as `first` did.
+    /// From now on, stores as many documents as the run `first` did.
     pub(super) fn fill_as(&mut self, first: &RunRecord) {
         if let Some(words) = as_filled(&self.words, first) {
             self.words = words;
@@ -153,7 +153,7 @@ mod tests {
         };
         assert_eq!(of("p99 < 20ms"), ["all.p99 >= 20ms", "all.err > 1%"]);
         assert_eq!(of("err < 5%"), ["all.err >= 5%"]);
-        // A limit on some of them says nothing about the others.
+        // A limit on some errors or operations does not replace the limit on all.
         assert_eq!(of("timeout < 1%"), ["all.timeout >= 1%", "all.err > 1%"]);
         assert_eq!(of("read.err < 1%"), ["read.err >= 1%", "all.err > 1%"]);
     }

@@ -1,5 +1,5 @@
-//! Steps that another verb carries out: `-- http -f urls.txt`. Each runs this program once more,
-//! with these words, a level and a length.
+//! Steps that another verb carries out: `-- http -f urls.txt`. Each starts this program again with
+//! these words, a level and a length.
 
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::ending::Ending;
@@ -11,17 +11,17 @@ use crate::search::{Ask, Searched, requirement};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A command line that a level and a length can be given to.
+/// A command line that accepts a level and a length.
 struct Searchable {
-    /// How it begins.
+    /// Its first words.
     begins: &'static [&'static str],
-    /// What sets the rate, the connections, and the length.
+    /// The flags that set the rate, the connections, and the length.
     rate: &'static [&'static str],
     connections: &'static [&'static str],
     length: &'static [&'static str],
-    /// What else does not go together with a search, and why.
+    /// Other flags that do not work with a search, and the reasons.
     refused: &'static [(&'static [&'static str], &'static str)],
-    /// The words that make it a step.
+    /// The words to add for a step.
     step: fn(Searched, f64, f64) -> Vec<String>,
 }
 
@@ -38,7 +38,7 @@ const RUN: Searchable = Searchable {
     step: native,
 };
 
-/// All command lines that can be searched with.
+/// All command lines that a search can use.
 const SEARCHABLE: [Searchable; 4] = [
     RUN,
     Searchable { begins: &["http"], ..RUN },
@@ -59,10 +59,10 @@ const SEARCHABLE: [Searchable; 4] = [
     },
 ];
 
-/// Why a step cannot go on without an agent.
+/// The reason a step cannot continue without an agent.
 pub(super) const LESS: &str = "would try less than the level";
 
-/// Flags of any verb that belong before the words, or to no step.
+/// Flags of any verb that belong before the words, or do not fit a step.
 const OUTSIDE: [(&[&str], &str, &str); 4] = [
     (&["--output", "-o"], "each step has a folder of its own", "give -o before --"),
     (&["--fail-if"], "does not end a search", "give --slo before --"),
@@ -70,7 +70,7 @@ const OUTSIDE: [(&[&str], &str, &str); 4] = [
     (&["--allow-lost"], LESS, "leave it out"),
 ];
 
-/// The words of a command line, and who carries it out.
+/// The words of a command line, and the program that carries it out.
 pub(super) struct Words {
     program: PathBuf,
     line: Vec<String>,
@@ -79,7 +79,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Checks what can be told from the words alone.
+    /// Checks what can be checked from the words alone.
     pub(super) fn new(words: &[String], searched: Searched) -> Result<Self, Vec<Invalid>> {
         let quiet = |word: &&String| ["-q", "--quiet"].contains(&word.as_str());
         let named = words.first().is_some_and(|word| word == "springload");
@@ -123,7 +123,7 @@ impl Words {
         shown(&self.line)
     }
 
-    /// Whether a plan is that of a step: its command line has the same words, and more.
+    /// Whether a plan belongs to a step: its command line has the same words, and possibly more.
     pub(super) fn is_of(&self, ask: Ask, length_s: f64, plan: &PlanRecord) -> bool {
         let line = shown(&self.words(ask, length_s));
         let own = line.split(' ').skip(1 + self.of.begins.len()).collect::<Vec<_>>().join(" ");
@@ -135,7 +135,7 @@ impl Words {
         self.line.iter().cloned().chain(step).collect()
     }
 
-    /// Has a step checked, with all of its limits.
+    /// Lets the program check a step, with all of its limits.
     pub(super) fn check(
         &self,
         ask: Ask,
@@ -152,7 +152,7 @@ impl Words {
         Other { program: &self.program, words: &words, heard: false }.check(ending, &replaced)
     }
 
-    /// Has a step measured into the folder of `file`.
+    /// Lets the program measure a step into the folder of `file`.
     pub(super) fn measure(
         &self,
         ask: Ask,
@@ -171,7 +171,7 @@ fn shown(words: &[String]) -> String {
     command_line(&words.map(OsString::from).collect::<Vec<_>>())
 }
 
-/// Says what can be searched.
+/// The message that names the command lines a search can use.
 fn unsearchable(words: &[String]) -> Invalid {
     let known: Vec<String> = SEARCHABLE.iter().map(|it| it.begins.join(" ")).collect();
     let problem = match words {
@@ -197,7 +197,7 @@ fn is_given(words: &[String], flag: &str) -> bool {
     })
 }
 
-/// The words for springload's own verbs.
+/// The words to add for springload's own verbs.
 fn native(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     let flag = match searched {
         Searched::Rate => "--rate",
@@ -207,7 +207,8 @@ fn native(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     vec![format!("{flag}={level}"), format!("--duration={length}ms")]
 }
 
-/// The words for ycsb: no number of operations ends a step, nor does a file's target pace one.
+/// The words to add for ycsb: no number of operations ends a step, and no target in a file paces
+/// it.
 fn ycsb(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     let (rate, threads) = match searched {
         Searched::Rate => (level, None),

@@ -1,6 +1,6 @@
 //! Plan files in TOML: the flags of `springload run`, without their dashes, as keys.
 //!
-//! A file becomes the same words that would be typed, so that every check and message is the same;
+//! A file becomes the words that would be typed, so that every check and message is the same;
 //! messages about a value name its file, line and key.
 
 mod read;
@@ -16,29 +16,29 @@ use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where the command line may name a plan file: the IDs of positional arguments.
+/// The arguments that can name a plan file: the IDs of positional arguments.
 const POSITIONS: [&str; 2] = ["plan", "target"];
 
-/// Flags of the command line that replace a key of the file, though the two go together: stages
-/// have their own length.
+/// Flags of the command line that replace a key of the file although the two can be combined:
+/// stages have their own length.
 const REPLACED: [(&str, &str); 1] = [("stages", "duration")];
 
-/// Whether a word that may be a target is the name of a plan file with this extension.
+/// Whether a word that could be a target is the name of a plan file with this extension.
 pub(in crate::cli) fn is_plan(word: &str, extension: &str) -> bool {
     let own = Path::new(word).extension();
     !word.contains("://") && own.is_some_and(|it| it.eq_ignore_ascii_case(extension))
 }
 
-/// Reads the plan file that `arguments` name, if they name one. `grammar` has the flags of the
-/// verb, whose name comes second.
+/// Reads the plan file that `arguments` name, if any. `grammar` has the flags of the verb, whose
+/// name is the second argument.
 ///
 /// # Errors
-/// Every mistake in the file, with its line.
+/// Returns every mistake in the file, with its line.
 pub(in crate::cli) fn scenario(
     grammar: &Command,
     arguments: &[OsString],
 ) -> Result<Option<Scenario>, Vec<Invalid>> {
-    // What is missing may be in the file; everything else is reported when both have been read.
+    // Missing settings may be in the file; everything else is reported when both have been read.
     let lenient = grammar.clone().ignore_errors(true);
     let Ok(matches) = lenient.try_get_matches_from(arguments.iter().skip(1)) else {
         return Ok(None);
@@ -71,8 +71,8 @@ pub(in crate::cli) fn scenario(
     Ok(Some(scenario))
 }
 
-/// Refuses what the file and the command line together leave out, if only the file makes it
-/// necessary.
+/// Refuses settings that are missing from both the file and the command line, if only the file
+/// makes them necessary.
 fn combined(
     grammar: &Command,
     arguments: &[OsString],
@@ -96,11 +96,11 @@ fn combined(
     Err(vec![Invalid::new(file.display().to_string(), problem, cure)])
 }
 
-/// The operations of a plan file, and the lists that they take values of, as words of the command
+/// The operations of a plan file, and the lists that they take values from, as words of the command
 /// line. `grammar` is that of `run`.
 ///
 /// # Errors
-/// Every mistake in the file, with its line.
+/// Returns every mistake in the file, with its line.
 pub(in crate::cli::verb) fn definitions(
     grammar: &Command,
     file: &Path,
@@ -132,8 +132,7 @@ fn is_given(argument: &Arg, matches: &ArgMatches) -> bool {
     matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
-/// Whether a flag that is given takes the place of one in the file: they are the same, or do not
-/// go together.
+/// Whether a flag that is given replaces one in the file: they are the same, or exclude each other.
 pub(super) fn excludes(grammar: &Command, given: &Arg, other: &Arg) -> bool {
     let conflict = |one: &Arg, other: &Arg| {
         grammar.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())

@@ -1,4 +1,4 @@
-//! Reads a plan file: its keys, and the words of the command line that its values make.
+//! Reads a plan file: its keys, and the words of the command line that its values become.
 
 use super::tables;
 use crate::cli::flags::credentials::has_password;
@@ -15,11 +15,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// What is not part of a plan.
+/// Flags that are not part of a plan.
 pub(in crate::cli::verb) const NOT_HERE: [&str; 3] = ["help", "version", "dry-run"];
 /// The largest plan file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// With more slips than this, it is another word.
+/// With more typing errors than this, it is a different word.
 const MOST_SLIPS: usize = 3;
 const NO_PASSWORD: &str =
     "files are copied and kept; put the password into SPRINGLOAD_PASSWORD or a --password-file";
@@ -28,7 +28,7 @@ const NO_PASSWORD: &str =
 pub(super) struct Setting<'a> {
     /// The flag; `None` for the target.
     pub(super) argument: Option<&'a Arg>,
-    /// The words that ask for it.
+    /// The words of the command line for it.
     pub(super) words: Vec<OsString>,
     /// The target, or the nodes of a cluster.
     pub(super) value: Vec<String>,
@@ -38,17 +38,17 @@ pub(super) struct Setting<'a> {
     pub(super) named: Option<String>,
 }
 
-/// What is wrong with a value, and the cure.
+/// The mistake in a value, and the cure.
 type Wrong = (String, String);
 
 fn wrong<T>(problem: impl Display, cure: impl Display) -> Result<T, Wrong> {
     Err((problem.to_string(), cure.to_string()))
 }
 
-/// The settings in a file, in their order.
+/// The settings in a file, in order.
 ///
 /// # Errors
-/// Every mistake, with its line.
+/// Returns every mistake, with its line.
 pub(super) fn settings<'a>(
     grammar: &'a Command,
     file: &Path,
@@ -63,12 +63,12 @@ pub(super) fn settings<'a>(
     reader.settings()
 }
 
-/// A file as it is read.
+/// A file that is being read.
 struct Reader<'a, 't> {
     grammar: &'a Command,
     name: String,
     text: &'t str,
-    /// What relative paths are relative to.
+    /// The base of relative paths.
     folder: &'t Path,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The words that ask for a value.
+    /// The words of the command line for a value.
     fn words(
         &self,
         argument: &Arg,
@@ -215,7 +215,7 @@ impl<'a> Reader<'a, '_> {
         texts.into_iter().map(word).collect()
     }
 
-    /// A path beside the file, unless it is absolute or a URL.
+    /// Resolves a path relative to the file, unless it is a URL.
     fn beside(&self, place: &str) -> String {
         if place.contains("://") {
             return place.to_owned();
@@ -223,7 +223,7 @@ impl<'a> Reader<'a, '_> {
         self.folder.join(place).display().to_string()
     }
 
-    /// The values that the flags do not take.
+    /// The values that the flags do not accept.
     fn refused(&self, settings: &[Setting<'_>]) -> Vec<Invalid> {
         let mut words: Vec<&OsString> = settings.iter().flat_map(|it| &it.words).collect();
         let mut mistakes = Vec::new();
@@ -251,7 +251,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// What the parser of the command line says about an error.
+/// A string from the context of the command line parser's error.
 fn context(error: &clap::Error, kind: ContextKind) -> &str {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text,
@@ -260,7 +260,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> &str {
     }
 }
 
-/// What is wrong with a value, in the words of the command line; `None`: nothing is wrong with a
+/// The mistake in a value, in the words of the command line; `None` if the error is not about a
 /// value.
 fn refusal(error: &clap::Error, flag: &str) -> Option<Wrong> {
     let about_value = matches!(
@@ -272,7 +272,7 @@ fn refusal(error: &clap::Error, flag: &str) -> Option<Wrong> {
     about_value.then(|| (own.unwrap_or(&problem).to_owned(), cure))
 }
 
-/// A value that is one word.
+/// A value as a single word.
 fn plain(value: &DeValue<'_>) -> Result<String, Wrong> {
     Ok(match value {
         DeValue::String(text) => text.clone().into_owned(),

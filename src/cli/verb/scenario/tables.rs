@@ -14,13 +14,13 @@ pub(super) fn flag(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What is wrong, and the cure.
+/// The mistake, and the cure.
 type Wrong = (String, String);
 
-/// What a table defines: names, where they are, and words of the command line.
+/// The definitions in a table: names, their places, and words of the command line.
 ///
 /// # Errors
-/// What is wrong with a value.
+/// Fails if a value is invalid.
 pub(super) fn definitions(
     table: &DeTable<'_>,
     flag: &str,
@@ -40,7 +40,7 @@ pub(super) fn definitions(
     members.into_iter().map(define).collect()
 }
 
-/// A value of TOML as JSON.
+/// A TOML value as JSON.
 fn json(value: &DeValue<'_>) -> Result<Value, Wrong> {
     Ok(match value {
         DeValue::String(text) => text.as_ref().into(),

@@ -54,7 +54,7 @@ impl FaultArgs {
     /// Parses the flags.
     ///
     /// # Errors
-    /// A line that names the flag and the cure.
+    /// Fails if a value is invalid. The message is one line that names the flag and the cure.
     pub(super) fn read(&self) -> Result<Faults, String> {
         let mut faults = Faults { seed: self.fault_seed, ..Faults::default() };
         if let Some(text) = &self.capacity {

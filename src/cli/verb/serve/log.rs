@@ -1,11 +1,11 @@
-//! The log that `springload serve` keeps, and what is said when it cannot be kept.
+//! The log of `springload serve`, and the error message if it cannot be written.
 
 use crate::embedded::Log;
 use crate::plan::Invalid;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A log that is kept, or none.
+/// A log, or none.
 pub(super) struct LogFile {
     log: Option<Log>,
     path: PathBuf,
@@ -16,7 +16,7 @@ impl LogFile {
     /// Opens the file before anything is served, so that a bad path fails early.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if it cannot be written.
     pub(super) fn open(path: Option<&Path>) -> Result<Self, Invalid> {
         let path = path.map(Path::to_owned);
         let log = path.as_ref().map(|path| File::create(path).and_then(Log::start));
@@ -35,14 +35,14 @@ impl LogFile {
         self.log.clone()
     }
 
-    /// Says so at once if it cannot be written any more. The server goes on.
+    /// Reports at once if it can no longer be written. The server continues.
     pub(super) fn check(&mut self) {
         if self.log.as_ref().is_some_and(Log::has_failed) {
             self.finish();
         }
     }
 
-    /// Writes what is left; returns whether everything was written.
+    /// Writes the remaining entries; returns whether everything was written.
     pub(super) fn finish(&mut self) -> bool {
         if let Some(Err(error)) = self.log.take().map(|log| log.finish()) {
             let path = self.path.display();

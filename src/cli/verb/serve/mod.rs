@@ -89,7 +89,7 @@ impl Verb for Serve {
             Invalid::new("--listen", problem, "give another host:port")
         };
         let listeners = self.nodes.bind(&self.listen).map_err(unheard)?;
-        // Not before: the file may belong to the server that is already listening there.
+        // Not earlier: the file may belong to a server that is already listening there.
         let mut log = log::LogFile::open(self.log.as_deref())?;
         let mode = if self.null { Mode::Null } else { Mode::Couch };
         let options = Options {
@@ -114,7 +114,7 @@ impl Serve {
     /// User and password of the only user.
     ///
     /// # Errors
-    /// If it is not both.
+    /// Fails if only one of them is given.
     fn admin(&self) -> Result<Option<(String, String)>, Invalid> {
         let Some(text) = &self.admin else { return Ok(None) };
         match text.split_once(':') {
@@ -136,7 +136,7 @@ impl Serve {
     }
 }
 
-/// Does to the nodes what is due, until the user stops it.
+/// Changes the state of nodes when it is due, until the user stops the server.
 fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending, log: &mut log::LogFile) {
     let (clock, mut due) = (Clock::system(), course.into_iter().peekable());
     let began = clock.now();

@@ -6,10 +6,10 @@ use crate::plan::{count, duration_ns};
 use std::io;
 use std::net::TcpListener;
 
-/// More nodes than any cluster that somebody tries at home.
+/// More nodes than any cluster on a single machine.
 const MOST_NODES: u64 = 64;
 
-/// When, in nanoseconds after the start, which node takes on which state.
+/// A change of state: the time in nanoseconds after the start, the node, and its new state.
 pub(super) type Turn = (Nanos, usize, NodeState);
 
 /// Several nodes.
@@ -38,10 +38,10 @@ pub(super) struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// What happens to the nodes, in order of time.
+    /// The changes of state, in chronological order.
     ///
     /// # Errors
-    /// A line that names the flag and the cure.
+    /// Fails if a value is invalid. The message is one line that names the flag and the cure.
     pub(super) fn course(&self) -> Result<Vec<Turn>, String> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return Err(format!("--nodes: {} is out of range; give 1 to {MOST_NODES}", self.nodes));
@@ -80,7 +80,8 @@ impl NodeArgs {
         Ok((node as usize - 1, from, to))
     }
 
-    /// Listens on an address and, for further nodes, on the ports after its own; port 0 takes any.
+    /// Listens on an address and, for further nodes, on the ports after it; port 0 takes any free
+    /// one.
     pub(super) fn bind(&self, address: &str) -> io::Result<Vec<TcpListener>> {
         let first = bind(address)?;
         let (host, port) = address.rsplit_once(':').unwrap_or((address, "0"));

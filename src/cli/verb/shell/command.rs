@@ -1,4 +1,4 @@
-//! Parses the shell's commands. Does not know what they do.
+//! Parses the shell's commands, without knowing what they do.
 
 use crate::op::OpKind;
 use crate::plan::words;
@@ -35,7 +35,7 @@ impl ShellCommand {
     /// Parses one line. `None`: the line is empty.
     ///
     /// # Errors
-    /// What to print after `Error: `.
+    /// Returns the message to print after `Error: `.
     pub(super) fn parse(line: &str) -> Result<Option<Self>, String> {
         let words = words(line)?;
         let Some((verb, rest)) = words.split_first() else { return Ok(None) };
@@ -96,7 +96,7 @@ impl ShellCommand {
         })
     }
 
-    /// The line that YCSB's `BasicDB` prints for it.
+    /// The line that YCSB's `BasicDB` prints for this command.
     pub(super) fn shown(&self, table: &str) -> String {
         let all = |fields: &[String]| match fields {
             [] => "<all fields>".to_owned(),

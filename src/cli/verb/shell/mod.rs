@@ -83,7 +83,7 @@ impl Verb for Shell {
 /// Carries out `springload shell`.
 ///
 /// # Errors
-/// Why the server cannot be used, or nothing more can be read.
+/// Fails if the server cannot be used, or if the input cannot be read.
 pub(in crate::cli) fn main(args: &Shell) -> Result<Exit, Trouble> {
     let (store, table) = Store::open(args)?;
     let mut shell = Prompt { store, table, worst: Exit::Passed };
@@ -118,7 +118,7 @@ impl Prompt {
         }
     }
 
-    /// Reads lines from a pipe or file: stdout has only answers, and the exit status reports
+    /// Reads lines from a pipe or file: only results go to stdout, and the exit status reports
     /// failures.
     fn follow(&mut self) -> Result<Exit, Trouble> {
         let mut input = io::stdin().lock();
@@ -133,7 +133,7 @@ impl Prompt {
         }
     }
 
-    /// Carries out one line. `false`: the session is over.
+    /// Carries out one line. Returns false once the session is over.
     fn line(&mut self, line: &str) -> bool {
         let mut out = String::new();
         let clock = Clock::system();
@@ -188,7 +188,7 @@ impl Prompt {
         }
     }
 
-    /// A mistake in the script takes precedence over what the server refused.
+    /// Notes a failure. A mistake in the script takes precedence over a refusal by the server.
     fn note(&mut self, exit: Exit) {
         if self.worst == Exit::Passed || exit == Exit::Usage {
             self.worst = exit;
@@ -196,7 +196,7 @@ impl Prompt {
     }
 }
 
-/// YCSB's label for the result of a command.
+/// Prints the result of a command under YCSB's labels.
 fn tell(command: &ShellCommand, answer: &Answer, out: &mut String) {
     const RULE: &str = "--------------------------------";
     let label = match command {
@@ -214,7 +214,7 @@ fn tell(command: &ShellCommand, answer: &Answer, out: &mut String) {
             let _ = writeln!(out, "Record {number}");
         }
         for (name, value) in record {
-            // One line each, whatever the database holds.
+            // One line each, whatever the values contain.
             let _ = writeln!(out, "{}={}", shown(name, false), shown(value, false));
         }
         if scan {

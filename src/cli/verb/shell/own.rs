@@ -1,4 +1,4 @@
-//! Operations that a plan defines, done one at a time: what is sent, and what comes back.
+//! Operations that a plan defines, carried out one at a time, with requests and responses shown.
 
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::schema_source::TIMEOUT_NS;
@@ -20,29 +20,29 @@ use std::fmt::Write as _;
 use tokio::runtime::Runtime;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The most of an answer that is shown, in bytes.
+/// The most of a response that is shown, in bytes.
 const MOST_SHOWN: usize = 4_000;
-/// Values that are identifiers: texts, even if they look like numbers.
+/// Values that are identifiers: strings, even if they look like numbers.
 const IDENTIFIERS: [&str; 5] = ["key", "new", "made ", "taken ", "partition"];
 
-/// A value of a request, and whether it is text.
+/// A value of a request, and whether it is a string.
 type Given = (Vec<u8>, bool);
 
-/// What a plan defines, and what was saved so far.
+/// The definitions of a plan, and the values saved so far.
 #[derive(Debug, Default)]
 pub(super) struct Defined {
     pub(super) operations: Vec<OperationPlan>,
     data: Data,
     saved: BTreeMap<String, Saved>,
-    /// How many requests there were.
+    /// The number of requests so far.
     done: u64,
 }
 
 impl Defined {
-    /// Reads operations and lists, as they are written on a command line.
+    /// Reads operations and lists, as written on a command line.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Returns their mistakes.
     pub(super) fn read(operations: &[String], lists: &[String]) -> Result<Self, Vec<Invalid>> {
         let mut mistakes = Vec::new();
         let (operations, data) = definitions(operations, lists, &mut mistakes);
@@ -73,8 +73,8 @@ impl Defined {
         steps.into_iter().map(step).collect()
     }
 
-    /// The values of a request, in the order of its holes: those that are given, and others where
-    /// nothing has to be stored for them.
+    /// The values of a request, in the order of its placeholders: those that were given, and
+    /// generated ones if they do not depend on stored data.
     fn values(
         &mut self,
         plan: &TargetPlan,
@@ -122,11 +122,11 @@ impl Defined {
         Ok(values)
     }
 
-    /// Does an operation, or a sequence up to the first step that fails, and tells what was sent
-    /// and what came back. Returns whether all of it succeeded.
+    /// Carries out an operation, or a sequence up to the first step that fails, and prints requests
+    /// and responses. Returns whether all of it succeeded.
     ///
     /// # Errors
-    /// If there is no such operation, or it has no such value.
+    /// Fails if there is no such operation, or if it has no such value.
     pub(super) fn carry_out(
         &mut self,
         name: &str,
@@ -162,7 +162,7 @@ impl Defined {
     }
 }
 
-/// What documents look like that are made here.
+/// The template of documents that are created here.
 fn template() -> Result<Template, Trouble> {
     Template::parse(DEFAULT).map_err(|error| Trouble::new(Exit::Failed, error.to_string()))
 }
@@ -174,10 +174,10 @@ struct Request<'a> {
     values: Vec<Given>,
 }
 
-/// What came back.
+/// The response.
 struct Answer {
     shown: Option<SentAs>,
-    /// The class of a failure, and why.
+    /// The class of a failure, and the reason.
     failure: Option<(Failure, Option<String>)>,
     rows: u32,
     warned: bool,
@@ -236,7 +236,7 @@ impl Request<'_> {
     }
 }
 
-/// Tells what was sent and what came back.
+/// Prints the request and the response.
 fn tell(operation: &OperationPlan, answer: &Answer, out: &mut String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &answer.shown {
@@ -275,7 +275,7 @@ fn tell(operation: &OperationPlan, answer: &Answer, out: &mut String) {
     }
 }
 
-/// So many of something.
+/// A number of things, with the plural if needed.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

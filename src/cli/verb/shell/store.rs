@@ -28,7 +28,7 @@ pub(super) struct Store {
     runtime: Runtime,
     /// The table in use.
     table: Option<Table>,
-    /// What a plan defines.
+    /// The definitions of a plan.
     own: Defined,
 }
 
@@ -39,14 +39,14 @@ struct Table {
 }
 
 impl Store {
-    /// Connects to the server that `args` names. Returns the table to start with, too.
+    /// Connects to the server that `args` names. Also returns the name of the first table.
     ///
     /// # Errors
-    /// When the address is wrong or the server cannot be used.
+    /// Fails if the address is wrong, or the server cannot be used.
     pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
         let address = args.target.as_deref().unwrap_or_default();
         let url = Url::parse(&with_scheme(address)).ok();
-        // Over HTTP, the query says how a database is made.
+        // Over HTTP, the query describes how to create a database.
         let makes = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_some();
         if url.as_ref().is_some_and(makes) {
             let cure = "give http://[user:password@]host:port[/database], or basic";
@@ -91,10 +91,10 @@ impl Store {
         Ok((store, table))
     }
 
-    /// Carries out a command on records of `table`. The lines that `basic` shows go to `out`.
+    /// Carries out a command on records of `table`. Lines shown by `basic` go to `out`.
     ///
     /// # Errors
-    /// When the server does not answer, or the driver lacks the operation.
+    /// Fails if the server does not respond, or the driver does not support the operation.
     pub(super) fn execute(
         &mut self,
         table: &str,
@@ -114,10 +114,10 @@ impl Store {
         answer
     }
 
-    /// Does an operation of the plan with these values. Returns whether it succeeded.
+    /// Carries out an operation of the plan with these values. Returns whether it succeeded.
     ///
     /// # Errors
-    /// When there is no such operation, or a value is not known.
+    /// Fails if there is no such operation, or a value is not known.
     pub(super) fn carry_out_own(
         &mut self,
         table: &str,
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Opens a table; with `making`, creates it if it is missing.
+    /// Opens a table; if `making`, creates it if it is missing.
     fn turn_to(&mut self, table: &str, making: bool) -> Result<(), Trouble> {
         let mut asked = self.asked.clone();
         if self.card.takes_table(table) {
@@ -162,7 +162,7 @@ impl Store {
     }
 }
 
-/// What the plan and the command line define.
+/// The definitions in the plan and on the command line.
 fn defined(args: &Shell) -> Result<Defined, Trouble> {
     let (mut operations, mut lists) = (Vec::new(), Vec::new());
     if let Some(file) = &args.plan {

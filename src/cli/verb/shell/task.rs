@@ -1,4 +1,4 @@
-//! Carries out one command of the shell with a session of any driver.
+//! Carries out one command of the shell in a session of any driver.
 
 use super::command::ShellCommand;
 use crate::cli::exit::Trouble;
@@ -36,7 +36,7 @@ impl Default for Answer {
     }
 }
 
-/// A command, to be carried out on a table that is open.
+/// A command to carry out on an open table.
 pub(super) struct Task<'a> {
     pub(super) runtime: &'a Runtime,
     /// The server's address, for messages.
@@ -48,7 +48,7 @@ pub(super) struct Task<'a> {
 impl WithTarget for Task<'_> {
     type Output = Result<Answer, Trouble>;
 
-    /// Each command opens a connection: an idle one may be closed before the next command.
+    /// Each command opens a connection: an idle one might be closed before the next command.
     fn with<T: Target>(self, target: &T) -> Self::Output {
         LocalSet::new().block_on(self.runtime, async {
             let clock = Clock::system();
@@ -126,8 +126,8 @@ impl Task<'_> {
     }
 }
 
-/// The fields of a stored document: all but those that begin with `_`, or those asked for. Strings
-/// are shown without quotes. `None` if it is not a JSON object.
+/// The fields of a stored document: those asked for, or all that do not begin with `_`. Strings are
+/// shown without quotes. `None` if it is not a JSON object.
 fn record(document: &[u8], fields: &[String]) -> Option<Record> {
     let stored: Map<String, Value> = serde_json::from_slice(document).ok()?;
     let wanted = |name: &String| {

@@ -1,12 +1,12 @@
-//! Checks that each varied setting can affect what the sweep shows.
+//! Checks that each varied setting can affect the results that the sweep shows.
 
 use crate::plan::{FillPlan, Invalid, Plan, PlanRecord, Purpose, StagePlan, stage_title};
 use crate::sweep::{Axis, Setting};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Refuses a setting if two of its values plan the same shown stage: the table would present
-/// noise as an effect.
+/// Refuses a setting if two of its values result in the same plan for the shown stage: the table
+/// would present noise as an effect.
 pub(super) fn check(
     axes: &[Axis],
     cells: &[(Vec<Setting>, &Plan)],
@@ -64,7 +64,7 @@ fn shown(plan: &Plan, by_size: bool) -> String {
     let mut plan = serde_json::to_value(&plan).expect("a plan is plain data");
     let stages = plan["stages"].as_array_mut().into_iter().flatten();
     for fill in stages.filter(|stage| several && stage["purpose"] == "fill") {
-        // After the fill only the documents matter, not how many were in a request.
+        // After the fill, only the documents matter, not the number per request.
         fill["batch"] = Value::Null;
     }
     plan.to_string()

@@ -1,5 +1,5 @@
-//! The cells of a sweep: the flags they share, the settings that differ, and the plan of each
-//! cell, which is the one `springload run` makes of these flags.
+//! The cells of a sweep: the flags they share, the settings that differ, and the plan of each cell,
+//! which is the one that `springload run` makes of these flags.
 
 use super::Sweep;
 use super::preset::{Preset, document};
@@ -18,7 +18,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
 /// Flags whose values are not stored.
 const SECRET: [&str; 1] = ["header"];
-/// What is observed, which changes nothing that is measured.
+/// Flags about observed values, which do not affect what is measured.
 const OBSERVED: [&str; 2] = ["observe_url", "observe_series"];
 /// More runs than anyone would wait for.
 const MOST_CELLS: u64 = SweepRecord::MOST_CELLS as u64;
@@ -29,7 +29,7 @@ pub(super) struct Cells {
     pub(super) plans: Vec<Plan>,
 }
 
-/// The flags of `springload run` that say what to do.
+/// The flags of `springload run` that define the plan.
 pub(in crate::cli::verb) fn flags() -> Command {
     Settings::augment_args(Command::new("springload run").no_binary_name(true))
 }
@@ -104,8 +104,8 @@ pub(super) fn definition(
     })
 }
 
-/// Sets one batch size for all cells where the default would follow from a varied setting:
-/// otherwise two things would change at once.
+/// Sets one batch size for all cells if the default would depend on a varied setting: otherwise two
+/// things would change at once.
 fn batch(axes: &[Axis], common: &[String]) -> Option<String> {
     let values = |name: &str, default: u64| -> Vec<u64> {
         let flag = format!("--{name}=");
@@ -130,7 +130,7 @@ fn batch(axes: &[Axis], common: &[String]) -> Option<String> {
     batches.min().map(|batch| format!("--batch={batch}"))
 }
 
-/// The flags of a run that were given, ready to be given again.
+/// The flags of a run that were given, in a form that can be parsed again.
 pub(in crate::cli::verb) fn given(matches: &ArgMatches) -> Vec<String> {
     let mut words = Vec::new();
     for argument in flags().get_arguments() {
@@ -145,7 +145,8 @@ pub(in crate::cli::verb) fn given(matches: &ArgMatches) -> Vec<String> {
             words.push(format!("--{long}"));
         } else {
             let values = matches.get_raw(id).into_iter().flatten();
-            // The words are stored: an exporter with a password is refused when they are read.
+            // The words are stored, and an exporter with a password is refused when they are read
+            // again.
             words.extend(values.map(|value| {
                 let value = value.to_string_lossy();
                 let struck =
@@ -209,11 +210,11 @@ fn plan(
     })
 }
 
-/// The plan that `springload run` makes of `words`, the value of `flag`, for these servers, whose
-/// passwords its command line does not have. Each run creates its own database.
+/// The plan that `springload run` makes of `words`, the value of `flag`, for these servers. Its
+/// command line has none of their passwords. Each run creates its own database.
 ///
 /// # Errors
-/// Every mistake that was found.
+/// Returns every mistake that was found.
 pub(in crate::cli::verb) fn plan_of(
     words: &[String],
     flag: &'static str,

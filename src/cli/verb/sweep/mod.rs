@@ -1,4 +1,4 @@
-//! `springload sweep`: a run for each combination of settings, kept in one folder.
+//! `springload sweep`: a run for each combination of settings, saved in one folder.
 
 mod axes;
 mod cells;
@@ -79,7 +79,7 @@ pub(in crate::cli) struct Sweep {
     agents: AgentsArgs,
 }
 
-/// What rates can be plotted against.
+/// The quantities that rates can be plotted against.
 const AGAINST: [(&str, &str, ()); 1] =
     [("docs", "Documents in the database, and its size in bytes if the server reports it", ())];
 
@@ -151,7 +151,7 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         if stored(&kept.definition) != stored(&new.definition) {
             return Err("contains another sweep");
         }
-        // With the secrets that are not stored.
+        // The new definition has the secrets, which are not stored.
         let is_whole = struck_word(&kept.definition).is_none();
         let definition = if is_whole { kept.definition } else { new.definition.clone() };
         *new = SweepRecord { definition, ..kept };
@@ -179,7 +179,7 @@ fn in_turn(
     Ok(Cells { settings, plans })
 }
 
-/// What the sweep in a folder is.
+/// The definition of the sweep in a folder.
 fn load(folder: &Path) -> Result<Definition, Invalid> {
     let file = folder.join(SweepRecord::FILE);
     let wrong = |why| {
@@ -189,14 +189,14 @@ fn load(folder: &Path) -> Result<Definition, Invalid> {
     read::<SweepRecord>(&file).map(|it| it.definition).map_err(wrong)
 }
 
-/// A flag of a stored sweep with a secret in it, which is not stored.
+/// A flag of a stored sweep that had a secret, which is not stored.
 fn struck_word(kept: &Definition) -> Option<&String> {
     let varied = kept.axes.iter().flat_map(|axis| &axis.values);
     kept.common.iter().chain(varied).find(|word| word.contains(STRUCK))
 }
 
-/// The servers of a sweep to continue: those that are given, or those that were stored, which have
-/// no passwords.
+/// The servers of a sweep to continue: those that are given, or the stored ones, which have no
+/// passwords.
 fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Servers, Invalid> {
     let stored: Vec<&String> = kept.target.iter().chain(&kept.nodes).collect();
     let struck = given.is_empty() && stored.iter().any(|it| it.contains(":***@"));
@@ -214,11 +214,12 @@ fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Server
         let cure = "give TARGET with its password again, or set SPRINGLOAD_PASSWORD";
         return Err(Invalid::new("--resume", "passwords are not stored", cure));
     }
-    // Their commands stay as they were.
+    // The command lines keep the stored addresses.
     Ok(Servers { shown: stored.into_iter().cloned().collect(), ..servers })
 }
 
-/// The order of flags does not matter, except among those of one name; nor does the label.
+/// A definition for comparison: the order of flags does not matter, except among those of one name;
+/// nor does the label.
 fn in_one_order(definition: &Definition) -> Definition {
     let mut definition = Definition { label: None, ..definition.clone() };
     let flag = |word: &String| word.split('=').next().map(str::to_owned);
@@ -227,8 +228,8 @@ fn in_one_order(definition: &Definition) -> Definition {
 }
 
 impl Ready {
-    /// Has the cells after the first one store as many documents, if the time of a fill is bounded
-    /// and that one is measured.
+    /// Makes the later cells store as many documents as the first one, if the time of a fill is
+    /// bounded and the first has been measured.
     fn fill_as_first(&mut self, args: &Sweep) -> Result<(), Vec<Invalid>> {
         let Some(cell) = self.sweep.cells.first().filter(|cell| cell.result.is_some()) else {
             return Ok(());
@@ -254,7 +255,7 @@ impl Ready {
         Ok(())
     }
 
-    /// Picks up runs that ended before sweep.json noted them.
+    /// Adopts runs that ended before `sweep.json` recorded them.
     fn adopt(&mut self, which: Range<usize>) {
         let by_size = self.sweep.definition.by_size;
         let all = self.sweep.cells.iter_mut().zip(&self.plans);

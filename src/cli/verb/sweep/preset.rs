@@ -2,21 +2,21 @@
 
 use crate::plan::SchemaSource;
 
-/// The documents of couchdb-performance-tests; its words come from lists of nine and of five.
+/// The documents of couchdb-performance-tests; their words come from lists of nine and of five.
 const DOCUMENT: &str = include_str!("bulk-perf.xml");
 
-/// A sweep of couchdb-performance-tests: what applies unless the user gives something else.
+/// A sweep of couchdb-performance-tests: its defaults, which flags override.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Preset {
     pub(super) name: &'static str,
     pub(super) axis: &'static str,
     pub(super) values: &'static [&'static str],
     pub(super) documents: f64,
-    /// Another flag, and its value.
+    /// A flag, and its value.
     pub(super) flag: (&'static str, &'static str),
 }
 
-/// All three.
+/// All three presets.
 pub(super) const PRESETS: [(&str, &str, Preset); 3] = [
     (
         "threads",
