@@ -1,12 +1,12 @@
-//! What many agents cost their coordinator: plays them over a RabbitMQ, and prints the
+//! The cost of many agents for their coordinator: simulates them over a RabbitMQ, and prints the
 //! coordinator's share of a processor and its memory, second by second.
 //!
 //! ```text
 //! SPRINGLOAD_BROKER=amqp://localhost cargo bench --all-features --bench agents -- 200 60 100
 //! ```
 //!
-//! 200 agents for 60 s, with 100 requests of each of four kinds in each second. `SPRINGLOAD` names
-//! another program than the one just built.
+//! 200 agents for 60 s, with 100 requests of each of four kinds per second. `SPRINGLOAD` names a
+//! program to use instead of the one just built.
 
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_springload");
-/// How long the first stage takes, in seconds: it fills the database.
+/// The length of the first stage, in seconds: it fills the database.
 const FILL_S: u32 = 1;
 
 fn main() {

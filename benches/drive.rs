@@ -1,5 +1,5 @@
-//! What the loop costs for one operation: drawing it, making its document, four readings of the
-//! clock, three histograms; all but the request itself, which the target answers at once.
+//! The cost of the loop per operation: drawing it, making its document, four readings of the clock,
+//! three histograms; everything but the request itself, which the target answers at once.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use springload::driver::basic::Basic;

@@ -1,4 +1,4 @@
-//! What a snapshot of an agent costs: to write and to read it, and to add it to the others'.
+//! The cost of an agent's snapshot: writing it, reading it, and adding it to those of the others.
 
 #[path = "../tests/fleet/simulated.rs"]
 mod simulated;
@@ -24,7 +24,7 @@ fn snapshots(c: &mut Criterion) {
                 read
             });
         });
-        // What was there before decides what adding costs.
+        // The cost of adding depends on what is there already.
         let mut series = SeriesLog::default();
         (0..100).for_each(|agent| series.add(&second(agent, requests)));
         group.bench_function("add", |b| b.iter(|| series.add(black_box(&one))));

@@ -1,4 +1,4 @@
-//! How fast documents are made, in bytes of JSON per second on one core.
+//! The speed of generating documents, in bytes of JSON per second on one core.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use springload::schema::{DEFAULT, Documents, Template};

@@ -1,4 +1,4 @@
-//! What it costs to read an answer: its HTTP frame, and what CouchDB says in it.
+//! The cost of reading a response: its HTTP frame, and CouchDB's body in it.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use springload::driver::couchdb::answer;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 const REV: &str = "1-967a00dff5e02add41819138abb3284d";
 const ROWS: u32 = 100;
 
-/// The answer of CouchDB 3.5 to a write, with this body.
+/// CouchDB 3.5's response to a write, with this body.
 fn framed(body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
@@ -22,7 +22,7 @@ fn framed(body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Documents as CouchDB stores them; so many that none is learnt by heart.
+/// Documents as CouchDB stores them; enough that branch predictors cannot memorize them.
 fn stored(schema: &str) -> Vec<Vec<u8>> {
     let template = Template::parse(schema).expect("the schema is valid");
     let documents = Documents::new(1, vec![(template, 1)]);

@@ -1,4 +1,4 @@
-//! What it costs to put one finished request on record.
+//! The cost of recording one finished request.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use springload::generate::Stream;
@@ -11,7 +11,7 @@ const SAMPLES: u64 = 10_000;
 
 fn recorder(c: &mut Criterion) {
     let mut stream = Stream::new(1, 0);
-    // From 16 µs to 16 ms, each power of two as likely: what histograms see of a busy server.
+    // From 16 µs to 16 ms, each power of two equally likely: the typical range of a busy server.
     let times: Vec<u64> = (0..SAMPLES)
         .map(|_| (1u64 << (14 + stream.draw() % 10)) + stream.draw() % 10_000)
         .collect();
@@ -22,7 +22,7 @@ fn recorder(c: &mut Criterion) {
     group.bench_function("record", |b| {
         b.iter(|| {
             for &time in &times {
-                // All in the first second: rotating is the work of once a second.
+                // All in the first second, because rotation happens only once a second.
                 let timing = Timing { done: 1, ..Timing::between(0, time) };
                 let sample = Sample::single(OpKind::Read, &timing, Ok(Reply::default()));
                 recorder.record(black_box(&sample));

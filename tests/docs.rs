@@ -1,12 +1,12 @@
-//! What readers of the documentation rely on: every relative link leads somewhere, every anchor is
-//! a heading, every page is in the book, and every command of springload's is one that it takes.
+//! What readers of the documentation rely on: every relative link has a target, every anchor is a
+//! heading, every page is in the book, and every springload command is valid.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The pages outside `docs/` that readers come from.
+/// The pages outside `docs/` that link to it.
 const OUTSIDE: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
 
@@ -29,7 +29,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     pages.into_iter().map(read).collect()
 }
 
-/// The lines of a page that are not in a block of code, and those that are.
+/// The lines of a page outside code blocks, and those inside.
 fn divided(text: &str) -> (String, Vec<&str>) {
     let (mut prose, mut code, mut inside) = (String::new(), Vec::new(), false);
     for line in text.lines() {
@@ -45,7 +45,7 @@ fn divided(text: &str) -> (String, Vec<&str>) {
     (prose, code)
 }
 
-/// Where the links of a page lead, as written, but for those within code.
+/// The link targets of a page, as written, except for those in code.
 fn links(prose: &str) -> Vec<String> {
     // Every second part is between backticks.
     let outside: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
@@ -58,7 +58,7 @@ fn links(prose: &str) -> Vec<String> {
     starts.filter_map(link).collect()
 }
 
-/// The anchors of a page, as GitHub and mdBook make them of its headings.
+/// The anchors of a page, as GitHub and mdBook derive them from its headings.
 fn anchors(prose: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let headings = prose.lines().filter(|line| line.starts_with('#'));
@@ -66,7 +66,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
         let text = heading.trim_start_matches('#').trim().to_lowercase();
         let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
-        // The second one of a name gets a number.
+        // A repeated heading gets a number.
         let again = (1..).map(|number| format!("{anchor}-{number}"));
         let free = std::iter::once(anchor.clone()).chain(again);
         anchors.extend(free.into_iter().find(|it| !anchors.contains(it)));
@@ -74,7 +74,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// What is wrong with the links of a page.
+/// The broken links of a page.
 fn dead(page: &Path, text: &str) -> Vec<String> {
     let (prose, _) = divided(text);
     let mut dead = Vec::new();
@@ -130,7 +130,7 @@ fn a_dead_link_is_found() {
     }
 }
 
-/// What `.github/links.sh` makes of a page at the top.
+/// The result of `.github/links.sh` for a page in the top folder.
 fn published(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.md");
@@ -158,7 +158,8 @@ fn published_pages_have_links_that_lead_to_the_repository() {
     assert_eq!(published(text), wanted);
 }
 
-/// The sources of the site, from `.github/site.sh` with these words: paths and texts of its pages.
+/// The sources of the site, made by `.github/site.sh` with these arguments: paths and texts of its
+/// pages.
 fn site(folder: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
     let folder = folder.join("site");
     let mut script = Command::new(root().join(".github/site.sh"));
@@ -203,14 +204,14 @@ fn the_book_has_every_page_once() {
     assert!(missing.is_empty(), "docs/SUMMARY.md lacks {missing:?}");
 }
 
-/// The command lines of springload in a page, each on one line: what follows `springload`.
+/// The springload command lines in a page, each joined into one line: the part after `springload`.
 fn commands(text: &str) -> Vec<String> {
     let (_, code) = divided(text);
     let (mut commands, mut open) = (Vec::new(), None::<String>);
     for line in code {
         let line = line.trim();
         if line.starts_with("error: ") {
-            // It shows how the one above is refused.
+            // The page shows that the command before it is refused.
             commands.pop();
         }
         let (part, goes_on) = line.strip_suffix('\\').map_or((line, false), |it| (it.trim(), true));
@@ -229,7 +230,7 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command line that a shell would only split, and nothing of what follows it.
+/// The words of a command line up to its end, if a shell would only split it.
 fn words(command: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {
@@ -241,7 +242,7 @@ fn words(command: &str) -> Option<Vec<String>> {
             }
             (None, '#') if word.is_none() => break,
             (None, '|' | ';' | '&' | '>' | '<') => break,
-            // Of these, only a shell knows what they are.
+            // The meaning of these depends on the shell.
             (None, '$' | '`' | '…' | '*' | '·') => return None,
             (None, c) if c.is_whitespace() => words.extend(word.take()),
             (Some(_) | None, c) => word.get_or_insert_default().push(c),
@@ -251,10 +252,10 @@ fn words(command: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// How the parser of springload refuses words that no verb takes.
+/// The error message of springload's parser for words that no verb accepts.
 fn refused(words: &[String]) -> Option<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_springload"));
-    // Parsed like the command itself, but nothing is done.
+    // Parsed like the command itself, but not carried out.
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (own, others) = words.split_at(end);
     command.args(own).arg("--help").args(others).stdin(Stdio::null()).env("SPRINGLOAD_STATE", "");
@@ -273,7 +274,7 @@ fn the_commands_of_the_documentation_are_taken() {
         }
         for command in commands(&text) {
             let Some(words) = words(&command) else { continue };
-            // Names of what is to be put there.
+            // Placeholders.
             if words.iter().any(|word| word.starts_with('[') || word.ends_with("...")) {
                 continue;
             }

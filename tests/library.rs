@@ -1,4 +1,4 @@
-//! springload as a library: the examples, and what else a program of one's own can do.
+//! springload as a library: the examples, and other uses in a separate program.
 
 #![allow(dead_code, reason = "the examples' own main functions are not called here")]
 
@@ -18,7 +18,7 @@ fn the_example_threshold_judges_a_server() {
     assert_eq!(record.server.url, server.url());
     let done: u64 = record.stages.iter().flat_map(|it| &it.operations).map(|it| it.requests).sum();
     assert!(done > 1_000, "{done} of 1,500 and the fill");
-    // Its own database is gone.
+    // Its scratch database has been removed.
     let counters = server.counters();
     assert_eq!(counters.databases_created, counters.databases_deleted);
     assert_eq!(counters.databases_created, 1);

@@ -17,13 +17,14 @@ fn springload(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a small benchmark whose record goes to `folder`.
+/// Runs a small benchmark that saves its record in `folder`.
 fn run(folder: &Path, more: &[&str]) -> Output {
     let fixed = ["run", "--docs", "2k", "--batch", "100", "--ops", "3k", "-c", "4", "--quiet"];
     springload(&fixed).args(more).arg("--output").arg(folder).output().expect("springload starts")
 }
 
-/// Checks how a run ended. A busy machine makes it untrustworthy, which is no matter here.
+/// Checks the exit status. A busy machine may make the run untrustworthy, which does not matter
+/// here.
 fn ended(output: &Output, status: i32) {
     let found = output.status.code().expect("it ends by itself");
     assert!(found == status || found == 5, "{found}: {}", text(&output.stderr));
@@ -141,7 +142,7 @@ fn a_run_can_be_scraped_while_it_goes_on() {
     assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/metrics"), "{url}");
     let reads = "springload_requests_total{stage=\"crud\",kind=\"read\"}";
     let (mut last, mut grown) = (0.0, 0);
-    // 40 looks over 4 s see the count of reads grow more than once.
+    // 40 checks over 4 s see the count of reads grow more than once.
     for _ in 0..40 {
         std::thread::sleep(Duration::from_millis(100));
         let Ok(mut answer) = ureq::get(&url).call() else { break };
@@ -185,7 +186,7 @@ fn the_page_speaks_openmetrics_when_asked_and_nothing_else_is_there() {
     assert_eq!(status(&url.replace("/metrics", "/")), 404);
     assert_eq!(status(&format!("{url}/more")), 404);
     assert!(matches!(ureq::delete(&url).call(), Err(ureq::Error::StatusCode(405))));
-    // A busy machine may make the rate one that was not kept.
+    // On a busy machine, the rate may not be sustained.
     let status = child.wait().unwrap();
     assert!(matches!(status.code(), Some(0 | 5)), "{status}");
 }

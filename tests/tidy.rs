@@ -1,13 +1,13 @@
-//! The house rules as tests: imports, sizes, banned calls, documents. Reads the tree, no network.
+//! The house rules as tests: imports, sizes, banned calls, documents. They only read the tree.
 //!
 //! A rule is a function from a file (or a document) to complaints; each has a test that it can
-//! complain. Knows nothing of what the code does.
+//! complain. The rules do not depend on what the code does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// One tracked text file, with views of it that the rules need. All views have the same lines.
+/// One tracked text file, with the views of it that the rules need. All views have the same lines.
 struct File {
     path: String,
     text: String,
@@ -66,7 +66,7 @@ fn architecture() -> String {
     std::fs::read_to_string(path).expect("ARCHITECTURE.md is readable")
 }
 
-/// Runs a rule over the files that `select` takes.
+/// Runs a rule on the files that `select` accepts.
 fn check(select: impl Fn(&File) -> bool, rule: impl Fn(&File) -> Vec<String>) {
     clean(&tree().iter().filter(|file| select(file)).flat_map(rule).collect::<Vec<_>>());
 }
@@ -77,7 +77,7 @@ fn clean(complaints: &[String]) {
 
 // --- views -----------------------------------------------------------------------------------
 
-/// Replaces comments, strings and characters by spaces, so that only code is left.
+/// Replaces comments, strings and characters with spaces, so that only code is left.
 fn blank_literals(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
@@ -94,7 +94,7 @@ fn blank_literals(text: &str) -> String {
     out
 }
 
-/// Where the comment or literal that starts at `at` ends; `at` itself when none does.
+/// The end of the comment or literal that starts at `at`; `at` itself if none does.
 fn literal_end(s: &[char], at: usize) -> usize {
     let find = |from: usize, c: char| {
         s.iter().skip(from).position(|&x| x == c).map_or(s.len(), |found| from + found)
@@ -145,7 +145,7 @@ fn raw_string_end(s: &[char], at: usize) -> usize {
     }
 }
 
-/// Blanks each braced item under `#[cfg(test)]`; also returns how many lines that were.
+/// Blanks each braced item under `#[cfg(test)]`; also returns the number of its lines.
 fn blank_tests(code: &str) -> (String, usize) {
     let (mut out, mut from, mut lines) = (code.to_owned(), 0, 0);
     while let Some(at) = out[from..].find("#[cfg(test)]").map(|found| from + found) {
@@ -195,7 +195,7 @@ fn views_blank_what_is_not_code() {
 
 type Table = BTreeMap<String, Vec<String>>;
 
-/// The lines of the section of a Markdown document that `## title` opens.
+/// The lines of the Markdown section with the heading `## title`.
 fn section<'a>(document: &'a str, title: &str) -> impl Iterator<Item = &'a str> {
     let head = format!("## {title}");
     document
@@ -215,7 +215,7 @@ fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
     lines.filter(|line| line.starts_with('|')).skip(2).filter_map(cells).collect()
 }
 
-/// Who may import whom, from ARCHITECTURE.md.
+/// The allowed imports of each room, from ARCHITECTURE.md.
 fn import_table(document: &str) -> Table {
     let rows = rows(section(document, "Layout"));
     let all: Vec<String> = rows.iter().map(|(room, _)| room.clone()).collect();
@@ -227,10 +227,10 @@ fn import_table(document: &str) -> Table {
     rows.iter().map(|(room, list)| (room.clone(), allowed(list))).collect()
 }
 
-/// The crates that are a room as a whole.
+/// The crates that are a single room.
 const ONE_ROOM: [&str; 4] = ["workload", "driver", "engine", "embedded"];
 
-/// The crate of a file of the program, empty for the one at the top, and its path inside `src/`.
+/// The crate of a file of the program, empty for the top one, and the path inside its `src/`.
 fn home_of(path: &str) -> Option<(&str, &str)> {
     if let Some(inside) = path.strip_prefix("src/") {
         return Some(("", inside));
@@ -246,7 +246,7 @@ fn room_of(path: &str) -> &str {
     inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
 }
 
-/// How many `super::` lead from the file to the crate's root.
+/// The number of `super::` that lead from the file to the crate's root.
 fn depth_of(path: &str) -> usize {
     let inside = home_of(path).map_or(path, |(_, inside)| inside);
     let folders = inside.matches('/').count() + 1;
@@ -301,7 +301,7 @@ fn imports(file: &File, table: &Table) -> Vec<String> {
         let cure = format!("`{room}` may not import `{name}`: move the code, or mend the table");
         file.complain(&file.shipped, at, &cure)
     };
-    // The root of such a crate has the names of all that its modules may use.
+    // The root of such a crate imports all names that its modules may use.
     let root =
         ONE_ROOM.contains(&room).then(|| file.shipped.replace("springload_core::", "crate::"));
     let names = match root {
@@ -345,8 +345,8 @@ fn a_wrong_import_is_found_in_every_form() {
     assert_eq!(found("crates/driver/src/x.rs", "use crate::c::OfItsOwn;"), 0);
 }
 
-/// Complains of other crates of springload that are named by their own names: the table goes by
-/// those that `lib.rs` has given them.
+/// Complains of other springload crates that are referred to by their own names: the table uses the
+/// names that `lib.rs` gives them.
 fn names_crates(file: &File) -> Vec<String> {
     let words = ["core", "workload", "driver", "load", "report", "embedded"];
     let words = words.map(|name| format!("springload_{name}::"));
@@ -362,10 +362,10 @@ fn other_crates_are_named_as_the_root_names_them() {
     assert_eq!(names_crates(&file).len(), 1);
 }
 
-/// The rooms of `cli` from the top down; files beside them stand below all of these.
+/// The rooms of `cli` from the top down; files next to them are below all of these.
 const CLI_ROOMS: [&str; 5] = ["dialect", "verb", "pipeline", "flags", "help"];
 
-/// Complains of what a file of `cli` names that stands above it.
+/// Complains of names from above a file of `cli`.
 fn climbs(file: &File) -> Vec<String> {
     let rank = |name: &str| CLI_ROOMS.iter().position(|room| *room == name);
     let inside = file.path.strip_prefix("src/cli/").unwrap_or_default();
@@ -403,10 +403,10 @@ fn an_import_upwards_is_found() {
 
 /// The file with the list of drivers.
 const DRIVERS: &str = "crates/driver/src/lib.rs";
-/// The rooms that do not even have a driver's name in quotes.
+/// The rooms that must not even mention a driver's name in quotes.
 const IGNORANT: [&str; 5] = ["engine", "measure", "run", "record", "report"];
 
-/// A driver as the list has it, `module: Variant(Plan) = "name",`.
+/// A driver as in the list, `module: Variant(Plan) = "name",`.
 #[derive(Debug, PartialEq)]
 struct Driver<'a> {
     module: &'a str,
@@ -424,7 +424,7 @@ fn drivers(list: &str) -> Vec<Driver<'_>> {
     lines.take_while(|line| !line.starts_with('}')).filter_map(read).collect()
 }
 
-/// The offset of each path that begins with `root::` and goes on with one of `names`.
+/// The offset of each path that begins with `root::` followed by one of `names`.
 fn paths_to(code: &str, root: &str, names: &[&str]) -> Vec<usize> {
     let root = format!("{root}::");
     let inside = |c: char| c.is_alphanumeric() || c == '_';
@@ -606,8 +606,8 @@ fn length(file: &File) -> Vec<String> {
     if lines > LINES_MAX { vec![cure] } else { Vec::new() }
 }
 
-/// Lines of code and prose. Tables, quoted blocks and addresses cannot be wrapped, and the text in
-/// a literal is often what goes over a wire.
+/// Lines of code and prose. Tables, quoted blocks and addresses cannot be wrapped, and the text of
+/// a literal is often sent as it is.
 fn width(file: &File) -> Vec<String> {
     let (mut out, mut fenced) = (Vec::new(), false);
     for (number, line) in file.text.lines().enumerate() {
@@ -626,7 +626,7 @@ fn head(file: &File) -> Vec<String> {
     if file.text.starts_with("//!") { Vec::new() } else { vec![cure] }
 }
 
-/// Arguments that are tuples. Those that are left group what is one value; it only goes down.
+/// Arguments that are tuples. The remaining ones group a single value; this number only goes down.
 const TUPLES_MAX: usize = 51;
 
 /// The functions with an argument that is a tuple: rustfmt leaves only `: (` before its type.
@@ -688,7 +688,7 @@ fn long_files_long_lines_and_missing_heads_are_found() {
 
 // --- banned words ----------------------------------------------------------------------------
 
-/// Complains of each place in a view where one of the words stands by itself.
+/// Complains of each place in a view where one of the words occurs as a whole word.
 fn ban(file: &File, view: &str, words: &[&str], cure: &str) -> Vec<String> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let alone = |at: usize, word: &str| !word.starts_with(part) || !view[..at].ends_with(part);
@@ -721,7 +721,7 @@ fn globs(file: &File) -> Vec<String> {
     ban(file, &file.shipped, &["::*", "{*"], "name what is imported")
 }
 
-/// What no state is called, from ARCHITECTURE.md.
+/// The names that must not be used for states, from ARCHITECTURE.md.
 fn wrong_names(document: &str) -> Vec<String> {
     let rows = rows(section(document, "Names of states"));
     rows.iter().flat_map(|(_, never)| never.split(", ").map(str::to_owned)).collect()
@@ -784,7 +784,7 @@ fn banned_words_are_found() {
 
 // --- workloads -------------------------------------------------------------------------------
 
-/// What stages are stored as, where nothing else is called so.
+/// Stored names of stages that are not used for anything else.
 const STAGES: [&str; 3] = ["\"crud\"", "\"warm_up\"", "\"burst_"];
 
 /// The modules of workloads and the types of their settings, from the list in
@@ -799,13 +799,13 @@ fn workloads(list: &str) -> Vec<(String, String)> {
     lines.take_while(|line| !line.starts_with('}')).filter_map(line).collect()
 }
 
-/// Only its own file knows what a workload has stored. Whoever asks for one may name what is asked:
-/// dialects and claims; all others go through the list.
+/// Only a workload's own file knows its stored settings. Code that asks for a workload may name the
+/// request: dialects and claims. All others go through the list.
 fn names_workloads(file: &File, list: &[(String, String)]) -> Vec<String> {
     let stored = list.iter().map(|(_, settings)| settings.as_str());
     let words: Vec<&str> = stored.chain(["WorkloadPlan::"]).collect();
     let mut out = ban(file, &file.shipped, &words, "ask it through `StageWork`");
-    // How YCSB's dialect measures is read from the properties of its workloads.
+    // The measurements of YCSB's dialect are configured by the properties of its workloads.
     let asks = matches!(room_of(&file.path), "cli" | "selftest")
         || file.path == "crates/load/src/plan/ycsb_measurement.rs";
     if !asks {
@@ -857,7 +857,7 @@ fn named_workloads_are_found() {
 
 // --- what only one machine has ---------------------------------------------------------------
 
-/// Absolute paths of somebody's machine. Spelled in halves, so that this file passes.
+/// Absolute paths on a developer's machine. Spelled in halves, so that this file passes.
 fn machine_paths(file: &File) -> Vec<String> {
     let homes =
         [("/ho", "me/"), ("/Us", "ers/"), ("/ro", "ot/"), ("/wo", "rk/"), ("/worksp", "ace/")];
@@ -873,7 +873,7 @@ fn machine_paths(file: &File) -> Vec<String> {
     found.collect()
 }
 
-/// Addresses of registries: each machine has its own, set in its configuration.
+/// Addresses of registries: each machine configures its own.
 fn registries(file: &File) -> Vec<String> {
     let hosts = [
         ("registry.np", "mjs.org"),
@@ -926,7 +926,7 @@ fn paths_and_registries_are_found() {
 
 // --- packages --------------------------------------------------------------------------------
 
-/// What is wrong with the files that a package for Cargo has.
+/// The mistakes in the list of files of a Cargo package.
 fn packaged(package: &str, files: &str) -> Vec<String> {
     let lacks = |name: &&str| !files.lines().any(|file| file == *name);
     let missing = ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"].into_iter().filter(lacks);

@@ -1,5 +1,5 @@
-//! What fuzz targets and their short pass in the tests try with any text: reading it ends, neither
-//! panics nor fills the memory, and what was read can be shown.
+//! The checks that fuzz targets and their short pass in the tests apply to any input: reading it
+//! ends, does not panic or exhaust memory, and the result can be displayed.
 
 use springload::cli::read;
 use springload::driver::cassandra::of_bytes as rows_of;
@@ -16,12 +16,12 @@ use springload::workload::UrlOrder;
 use springload::workload::ycsb::CoreConfig;
 use std::ffi::OsString;
 
-/// No report steers a terminal.
+/// Checks that no report contains terminal control sequences.
 fn plain(what: &str, bytes: &[u8]) {
     assert!(!bytes.contains(&0x1b), "{what} has an escape character");
 }
 
-/// A `run.json`: shown in every format but as pixels, and read again as it was.
+/// A `run.json`: rendered in every format except images, and unchanged when it is read again.
 pub fn run_json(text: &str) {
     let Ok(record) = springload::read_record(text) else { return };
     for format in springload::formats().filter(|&format| format != "png") {
@@ -31,28 +31,28 @@ pub fn run_json(text: &str) {
     }
 }
 
-/// A `sweep.json`: shown in every format.
+/// A `sweep.json`: rendered in every format.
 pub fn sweep_json(text: &str) {
     for report in read::sweep(text) {
         plain("a sweep", &report);
     }
 }
 
-/// A `max.json`: shown in every format, and turned into a number of nodes.
+/// A `max.json`: rendered in every format, and turned into a number of nodes.
 pub fn max_json(text: &str) {
     for report in read::max(text) {
         plain("a search", &report);
     }
 }
 
-/// A line that a shell would read: what is quoted is read as it was.
+/// A line in shell syntax: quoting its words and reading them again gives the same words.
 pub fn words(text: &str) {
     let Ok(all) = plan::words(text) else { return };
     assert_eq!(plan::words(&plan::command_line(&all)).as_ref(), Ok(&all));
     plan::flags(text);
 }
 
-/// A file of URLs. Other files that it names are left out: they would be read.
+/// A file of URLs. Lines that name other files are skipped, because those would be read.
 pub fn url_file(text: &str) {
     let file = std::env::temp_dir().join(format!("springload-urls-{}", std::process::id()));
     if text.contains('<') || std::fs::write(&file, text).is_err() {
@@ -104,7 +104,7 @@ pub fn siegerc(text: &str) {
     }
 }
 
-/// What an exporter answers: all of it, and some of it.
+/// The response of an exporter: all metrics, and some of them.
 pub fn exposition(bytes: &[u8]) {
     for asked in [vec![], vec![Glob::new("*_b?cket*")]] {
         let Ok(reading) = Choice::new("it", asked).read(bytes) else { return };
@@ -117,20 +117,20 @@ pub fn exposition(bytes: &[u8]) {
     }
 }
 
-/// A file of properties, and the workload that they ask for.
+/// A file of properties, and the workload that they define.
 pub fn properties(bytes: &[u8]) {
     let Ok(properties) = Properties::parse(bytes) else { return };
     let _ = CoreConfig::read(&properties, false, &|name| Err(name.to_owned()));
     let _ = MeasurementPlan::read(&properties);
 }
 
-/// A command line, a word in each line.
+/// A command line, one word per line.
 pub fn command_line(text: &str) {
     let words = text.lines().map(OsString::from).collect();
     plain("a message", read::command_line(words).as_bytes());
 }
 
-/// What a guard lets through of a broker's bytes, which come so many at a time.
+/// The bytes from a broker that a guard lets through if they arrive in pieces of this size.
 fn let_through(bytes: &[u8], at_a_time: usize) -> Option<Vec<u8>> {
     let mut guard = Guard::new(Weight::up_to(1 << 30));
     let mut all = Vec::new();
@@ -144,8 +144,8 @@ fn let_through(bytes: &[u8], at_a_time: usize) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// What somebody sends who is taken for a broker: no more comes out than went in, wherever it was
-/// split, and there is nothing more to leave out of it.
+/// The bytes from a server that poses as a broker: the guard lets through no more than it received,
+/// independently of how the bytes are split, and filtering the result again changes nothing.
 pub fn broker_frames(bytes: &[u8]) {
     let all = let_through(bytes, bytes.len().max(1));
     assert_eq!(let_through(bytes, 1 + bytes.len() % 11), all);
@@ -154,7 +154,7 @@ pub fn broker_frames(bytes: &[u8]) {
     assert_eq!(let_through(&all, FRAME_MAX as usize).as_ref(), Some(&all));
 }
 
-/// What a feed of changes says that comes so many bytes at a time, and whether it broke off.
+/// The changes in a feed that arrives in pieces of this size, and whether it broke off.
 fn followed(bytes: &[u8], at_a_time: usize) -> (Vec<(u64, u32)>, Option<String>, bool) {
     let (mut lines, mut changes, mut since) = (Lines::default(), Vec::new(), None);
     for piece in bytes.chunks(at_a_time) {
@@ -168,25 +168,25 @@ fn followed(bytes: &[u8], at_a_time: usize) -> (Vec<(u64, u32)>, Option<String>,
     (changes, since, true)
 }
 
-/// A feed of changes says the same, wherever it was split.
+/// The result of reading a feed of changes does not depend on how it is split.
 pub fn changes_feed(bytes: &[u8]) {
     let all = followed(bytes, bytes.len().max(1));
     assert_eq!(followed(bytes, 1 + bytes.len() % 7), all);
 }
 
-/// Rows of Cassandra, if that is what the bytes are, are JSON objects.
+/// Cassandra's rows, if the bytes are that, are JSON objects.
 pub fn cassandra_answer(bytes: &[u8]) {
     for row in rows_of(bytes).unwrap_or_default() {
         assert!(serde_json::from_slice::<serde_json::Map<_, _>>(&row).is_ok(), "{row:?}");
     }
 }
 
-/// How many values are in one, at any depth that somebody would look into.
+/// The number of values in a value, down to a limited depth.
 fn values(value: Value<'_>, depth: u32) -> u64 {
     if depth == 0 { 1 } else { 1 + value.list().map(|it| values(it, depth - 1)).sum::<u64>() }
 }
 
-/// Answers of Redis's protocol end where they end, wherever they were split, and can be read.
+/// A response in Redis' protocol has the same end however it is split, and can be read.
 pub fn redis_answer(bytes: &[u8]) {
     const MOST: usize = 1 << 20;
     let all = Scan::default().step(bytes, MOST);

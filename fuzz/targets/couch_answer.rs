@@ -1,8 +1,8 @@
-//! A `CouchDB` answer of arbitrary bytes: reading it never panics, and what the short cuts read is
-//! what a JSON parser reads.
+//! A `CouchDB` response of arbitrary bytes: reading it never panics, and the fast paths read the
+//! same as a JSON parser.
 //!
-//! An input is one byte (modulo 3: a write, a document, a bulk answer) and the body. The document
-//! asked for is number 7, or of a bulk answer numbers 7 to 9.
+//! An input is one byte (modulo 3: a write, a document, a bulk response) and the body. The
+//! requested document is number 7 or, in a bulk response, numbers 7 to 9.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fn revision(value: &Value) -> Option<Revision> {
 
 fuzz_target!(|data: &[u8]| {
     let Some((&what, body)) = data.split_first() else { return };
-    // What is passed over need not be UTF-8, or within the range of numbers.
+    // Skipped parts need not be UTF-8, or within the range of numbers.
     let well_formed = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
     let json: Option<Value> = serde_json::from_slice(body).ok();
     match what % 3 {

@@ -1,5 +1,5 @@
-//! A cell block of arbitrary bytes: reading it never panics, nothing follows what is no cell, and
-//! what was read is read again from the cells written with it.
+//! A cell block of arbitrary bytes: reading it never panics, nothing is read after an invalid cell,
+//! and cells that are written and read again are unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,14 +1,14 @@
-//! An HTTP answer of arbitrary bytes, split at arbitrary places: the decoder never panics, and what
-//! it makes of the bytes does not depend on where they were split.
+//! An HTTP response of arbitrary bytes, split at arbitrary places: the decoder never panics, and
+//! its result does not depend on the splits.
 //!
-//! An input is one byte (bit 0: the answer to a HEAD; bits 1 to 3: how many splits), a byte for
-//! each split (how far it is from the one before), and the answer.
+//! An input is one byte (bit 0: the response to a HEAD; bits 1 to 3: the number of splits), a byte
+//! per split (its distance from the previous one), and the response.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use springload::http1::{Decoder, Step, header_values};
 
-/// What a decoder made of an answer.
+/// The result of decoding a response.
 #[derive(Debug, PartialEq, Eq)]
 enum Made {
     Whole {
@@ -19,9 +19,9 @@ enum Made {
         sets_cookie: bool,
         body: Vec<u8>,
     },
-    /// The peer hung up too early.
+    /// The peer closed the connection too early.
     Cut,
-    /// Not an answer, or more than one.
+    /// Not a response, or more than one.
     Malformed,
 }
 

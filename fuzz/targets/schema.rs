@@ -1,5 +1,5 @@
-//! A schema of arbitrary text: reading it never panics, and what is made from it is JSON that has
-//! just the names of the schema, in their order.
+//! A schema of arbitrary text: reading it never panics, and documents made from it are JSON with
+//! exactly the names of the schema, in order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The Java side by itself: who may use it, and what it does with frames that are none.
+//! The Java side alone: access control, and malformed frames.
 
 use super::servers::ycsb::class_path;
 use super::{BETWEEN, LOOKS};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// The Java side with the binding `Odd`; killed with its value.
+/// The Java side with the binding `Odd`; killed when dropped.
 struct Bridge {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -71,7 +71,7 @@ impl Bridge {
         stream
     }
 
-    /// A connection that has presented its key, and read the other one.
+    /// A connection that has presented its key, and read the other side's.
     fn open(&self) -> TcpStream {
         let mut stream = self.connect();
         stream.write_all(&self.ours).expect("it reads");
@@ -81,7 +81,7 @@ impl Bridge {
         stream
     }
 
-    /// Ends it as springload does. Returns what it printed until then.
+    /// Ends it as springload does. Returns its exit status and output.
     fn end(mut self) -> (ExitStatus, String) {
         drop(self.child.stdin.take());
         let mut printed = String::new();
@@ -96,7 +96,7 @@ impl Bridge {
     }
 }
 
-/// All that comes until the other end closes.
+/// Reads everything until the other end closes.
 fn rest(mut stream: TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
@@ -118,7 +118,7 @@ fn nobody_else_can_use_the_binding() {
         let _ = stream.write_all(&framed(b"x"));
         assert_eq!(rest(stream), b"", "not even a key");
     }
-    // One that says nothing holds up nobody.
+    // A silent connection does not block others.
     let _silent = bridge.connect();
     drop(bridge.open());
     let (status, printed) = bridge.end();
@@ -139,7 +139,7 @@ fn frames_that_are_none_end_their_connection_only() {
         framed(b"r\0\0\0\x01\0\0\0\x05k"),
         framed(b"r\0\0\0\x01\0\0\0\x01k\0\0\0\0\x7f\xff\xff\xff"),
         framed(&huge_text),
-        // A value that is cut off: nothing is inserted.
+        // A truncated value: nothing is inserted.
         framed(b"i\0\0\0\x01\0\0\0\x01k\0\0\0\0\0\0\0\x01\0\0\0\x01a\0\0\0\x05x"),
     ] {
         let mut stream = bridge.open();

@@ -1,4 +1,4 @@
-//! YCSB's Java bindings, hosted by the real Java side. Skipped by name where Java is missing.
+//! YCSB's Java bindings, hosted by the real Java side. Skipped by name if Java is missing.
 
 mod bridge;
 #[path = "../servers/mod.rs"]
@@ -12,7 +12,7 @@ use springload::{Finished, Running, failures, measure, measure_after, number};
 use std::path::Path;
 use std::time::Duration;
 
-/// No process runs long enough for the second compiler to pay.
+/// No process runs long enough for the second compiler to pay off.
 const JVM: &str = "-Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData";
 
 /// The address of the binding `Odd` with these settings.
@@ -20,11 +20,11 @@ fn odd(class_path: &str, settings: &str) -> String {
     format!("ycsb-java:Odd?cp={class_path}&jvm-args={}{settings}", JVM.replace(' ', "%20"))
 }
 
-/// How often something that must come is looked for, and how long between.
+/// How often to check for something that must happen, and the pause between two checks.
 const LOOKS: u32 = 600;
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Runs a phase of a workload of YCSB with a binding of this class and with these properties.
+/// Runs a phase of a YCSB workload with a binding of this class and these properties.
 fn ycsb(phase: &str, class: &str, class_path: &str, properties: &[&str]) -> Finished {
     let binding = format!("java:{class}");
     let mut words = vec!["ycsb", phase, &binding, "-cp", class_path, "-jvm-args", JVM];
@@ -33,7 +33,7 @@ fn ycsb(phase: &str, class: &str, class_path: &str, properties: &[&str]) -> Fini
     measure(words)
 }
 
-/// The counts that `BasicDB` has printed at its end.
+/// The counts that `BasicDB` printed at its end.
 fn counts(log: &Path) -> Vec<(String, u64)> {
     let text = std::fs::read_to_string(log).expect("a log");
     let line = |line: &str| {
@@ -47,7 +47,7 @@ fn counts(log: &Path) -> Vec<(String, u64)> {
 fn basic_db_counts_what_is_on_record() {
     let Some(class_path) = class_path() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    // In sequence, so that each record is met once: `BasicDB` counts different operations.
+    // In sequence, so that each record occurs once: `BasicDB` counts distinct operations.
     let sequence = "requestdistribution=sequential";
     for (phase, own, name, kind) in [
         ("load", &["batchsize=1"][..], "INSERTS", "create"),
@@ -66,7 +66,7 @@ fn basic_db_counts_what_is_on_record() {
             assert_eq!(count, if counted == name { 300 } else { 0 }, "{counted} of {kind}");
         }
         assert_eq!(counts(&log).len(), 5, "printed once, when the last is closed");
-        // The way to the binding is in the response, and only there.
+        // The way to the binding counts for the response time only.
         assert!(number(&stage["outside_ns"]) > 0);
         let mean = |times: &str| stage[times]["mean_us"].as_f64().expect("a time");
         assert!(mean("service") < mean("response"));
@@ -124,7 +124,7 @@ fn what_is_written_is_read_and_scanned() {
 #[test]
 fn data_are_compared_with_what_was_written() {
     let Some(class_path) = class_path() else { return };
-    // A process begins without records: the run reads what it has inserted itself.
+    // A process begins without records: the run reads those that it inserted itself.
     let properties = [
         "dataintegrity=true",
         "readproportion=0.5",
@@ -281,7 +281,7 @@ fn processes_with(text: &str) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(text)).count()
 }
 
-/// Whether the file is there; if not, after a while.
+/// Whether the file exists, or appears within a while.
 fn is_there(file: &Path) -> bool {
     let there = file.exists();
     if !there {
@@ -290,7 +290,7 @@ fn is_there(file: &Path) -> bool {
     there
 }
 
-/// Waits until there are as many processes with this text.
+/// Waits until there are this many processes with this text.
 fn until(text: &str, count: usize) {
     for _ in 0..LOOKS {
         if processes_with(text) == count {
@@ -311,7 +311,7 @@ fn no_process_outlives_springload() {
     let log_text = || std::fs::read_to_string(&log).unwrap_or_default();
     let address = odd(&class_path, &format!("%20{mark}&log={}", log.display()));
     let arguments = ["run", &address, "--docs", "50", "-d", "100s", "-c", "2"];
-    // Once it writes its record, the binding is in use. It has the mark in its own command line.
+    // Once it writes its record, the binding is in use. The mark is in its own command line.
     let start = || {
         let running = Running::start(arguments);
         let record = running.output().join("run.json");

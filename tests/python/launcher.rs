@@ -1,4 +1,4 @@
-//! Runs the tests of the launcher that are written in Python.
+//! Runs the launcher's tests, which are written in Python.
 
 use std::process::Command;
 

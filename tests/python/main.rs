@@ -8,7 +8,7 @@ mod wheel;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a command that must succeed, and hands back what it printed.
+/// Runs a command that must succeed, and returns its output.
 #[track_caller]
 fn output_of(command: &mut Command) -> String {
     let output = command.output().expect("it runs");

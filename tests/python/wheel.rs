@@ -1,4 +1,5 @@
-//! The wheel, built and installed into an empty environment, and what a source distribution holds.
+//! The wheel, built and installed into an empty environment, and the contents of a source
+//! distribution.
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::servers::python::{program, python};
 use crate::{output_of, root};
 
-/// maturin with these words, and the one file that it made.
+/// Runs maturin with these words, and returns the one file that it made.
 fn made_by_maturin(words: &[&str], cargo: Option<&Path>, folder: &Path) -> Option<PathBuf> {
     let mut maturin = Command::new(program("maturin")?);
     maturin.envs(cargo.map(|cargo| ("CARGO", cargo)));
@@ -24,7 +25,7 @@ fn made_by_maturin(words: &[&str], cargo: Option<&Path>, folder: &Path) -> Optio
     Some(file)
 }
 
-/// What cargo knows of this package.
+/// The package's metadata from cargo.
 fn package() -> Value {
     let words = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
     let metadata = output_of(Command::new(env!("CARGO")).current_dir(root("")).args(words));
@@ -32,18 +33,19 @@ fn package() -> Value {
     named(&metadata["packages"], |_| true)
 }
 
-/// The one called springload for which `wanted` holds.
+/// The item called springload for which `wanted` is true.
 fn named(all: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
     let mut own = all.as_array().expect("a list").iter().filter(|it| it["name"] == "springload");
     own.find(|it| wanted(it)).expect("springload").clone()
 }
 
-/// A cargo that hands over the program of the tests where it is to build one, and notes what it was
-/// asked for: built by itself, all dependencies would be compiled once more, because those of the
-/// tests switch on other features of them.
+/// A cargo that delivers the tests' program instead of building one, and notes its arguments. A
+/// real build would compile all dependencies again, because the tests enable other features of
+/// them.
 fn cargo_of_the_tests(package: &Value, folder: &Path) -> PathBuf {
     std::fs::create_dir(folder).expect("a new folder");
-    // A copy, because maturin moves it away and puts a new one there, while other tests run it.
+    // A copy, because maturin moves the file away and puts a new one there, while other tests run
+    // it.
     let program = folder.join("springload");
     std::fs::copy(env!("CARGO_BIN_EXE_springload"), &program).expect("it can be copied");
     let profile = json!({"opt_level": "0", "debuginfo": 1, "debug_assertions": true,
@@ -66,11 +68,12 @@ fn cargo_of_the_tests(package: &Value, folder: &Path) -> PathBuf {
     cargo
 }
 
-/// Checks what maturin asks cargo for: the program with everything that it can do, as it is locked.
+/// Checks the build that maturin requests from cargo: the program with all features and the lock
+/// file.
 fn is_asked_for(package: &Value, asked: &str) {
     let features = package["features"].as_object().expect("a table");
     let all = features["databases"].as_array().expect("a list");
-    // Other features are for the tests alone.
+    // Other features are only for the tests.
     let opens_up = |name: &&str| {
         !features[*name].as_array().is_none_or(Vec::is_empty) && !all.contains(&json!(name))
     };
@@ -83,7 +86,7 @@ fn is_asked_for(package: &Value, asked: &str) {
     }
 }
 
-/// A program in the environment, which must not find anything of this one.
+/// A program in the environment, isolated from the variables of this one.
 fn clean(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(folder.join("bin").join(program));
     command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
@@ -128,14 +131,14 @@ fn the_wheel_brings_the_programs() {
         let help = output_of(clean(&folder, launcher[0]).args(&launcher[1..]).arg("--help"));
         assert!(help.starts_with("usage: springload-lithops -n AGENTS"), "{help}");
     }
-    // Without the extra, it says how to get it.
+    // Without the extra, it explains how to get it.
     let mut launcher = clean(&folder, "springload-lithops");
     launcher.args(["-n", "1", "--broker", "amqp://127.0.0.1", "--", "run"]);
     let output = launcher.output().expect("it runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr.contains("pip install 'lithops>=3.8,<4'"), "{stderr}");
-    // All features: a database that is not there, and not one that is not built in.
+    // All features: the error is about a missing server, not a missing driver.
     for target in ["redis://127.0.0.1:1", "mongodb://127.0.0.1:1", "cassandra://127.0.0.1:1"] {
         let output = clean(&folder, "springload").args(["run", target, "--ops", "1"]).output();
         let output = output.expect("it runs");
@@ -155,7 +158,7 @@ fn a_source_distribution_holds_what_builds_it() {
     let held = output_of(Command::new(python).args(["-m", "tarfile", "-l"]).arg(archive));
     let held: BTreeSet<&str> =
         held.lines().filter_map(|line| Some(line.trim().split_once('/')?.1)).collect();
-    // The last one if `make notices` was called here.
+    // The last one if `make notices` was run here.
     let made = BTreeSet::from(["PKG-INFO", "target/package-files/NOTICES.txt"]);
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard"]);
@@ -165,7 +168,7 @@ fn a_source_distribution_holds_what_builds_it() {
     assert!(junk.is_empty(), "{junk:?}");
     let own = ["benches/", "docs/", "examples/", "fuzz/", "proptest-regressions/", "tests/", "."];
     let needed = |name: &&str| !own.iter().any(|folder| name.starts_with(folder));
-    // Nor what only those who change it need.
+    // Nor files that only developers need.
     let of_developers = |name: &str| {
         let at_top = !name.contains('/');
         let builds = name.starts_with("Cargo.") || name.starts_with("LICENSE-");

@@ -1,4 +1,4 @@
-//! What others wrote and the program carries is what `crates/report/assets/README.md` says it is.
+//! Third-party files in the program match `crates/report/assets/README.md`.
 
 use ring::digest::{SHA256, digest};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reports of a run with agents, good and with one that was lost.
+//! Reports of a run with agents: a good one, and one that lost an agent.
 
 use serde_json::{Value, json};
 use springload::record::{Account, AgentRecord, AgentStage, Lost, RunRecord};

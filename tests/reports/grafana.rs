@@ -1,4 +1,4 @@
-//! The dashboard asks for metrics that there are.
+//! The dashboard only queries existing metrics.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ fn every_metric_of_the_dashboard_is_exposed() {
     assert!(asked > 10, "{asked}");
 }
 
-/// Panels that are about one agent stand below a row that there is once for each.
+/// Panels about one agent are below a row that is repeated for each.
 #[test]
 fn each_agent_has_a_row() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");

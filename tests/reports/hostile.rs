@@ -1,5 +1,5 @@
-//! Records that somebody made to harm: what they say steers no terminal and forges no line or
-//! markup, and no damage to one ends in a panic.
+//! Records made to do harm: their texts cannot control a terminal or forge lines or markup, and no
+//! damaged record causes a panic.
 
 use super::{STORED, closed, fleet, sweep, with_failures};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use springload::report::{sane, sweep_picture, sweep_text, terminal_json};
 use springload::sweep::SweepRecord;
 use std::time::{Duration, Instant};
 
-/// Sets a title, clears the screen, forges lines, turns the direction of writing, and is markup.
+/// Sets a title, clears the screen, forges lines, reverses the direction of writing, and is markup.
 const EVIL: &str = "e\u{1b}]0;pwned\u{7}\u{9b}2J\u{7f}\r\nforged\u{2028}line\u{202e}\0\
     <script>\"'&]]>--><b/>,;";
-/// As long, and nothing of the kind.
+/// Of the same length, but harmless.
 const GOOD: &str = "e ]0;pwned  2J   forged line   script    ]]    b   ,;";
 
-/// A record in which all texts that may be anything end in `text`: which may, is tried out.
+/// A record in which all free texts end in `text`; which ones are free is found by trial.
 fn with_texts(record: &RunRecord, text: &str) -> RunRecord {
     let mut stored = serde_json::to_value(record).expect("plain data");
     let mut all = Vec::new();
@@ -28,7 +28,7 @@ fn with_texts(record: &RunRecord, text: &str) -> RunRecord {
         let Some(own) = own.filter(|own| own.len() < 2_000 && !place.contains("/series/")) else {
             continue;
         };
-        // One of a kind of place that takes only some words shows that of all.
+        // If one place of a kind only accepts certain words, so do all of them.
         if seen.contains(&kind) {
             continue;
         }
@@ -47,7 +47,7 @@ fn with_texts(record: &RunRecord, text: &str) -> RunRecord {
     read_json(&stored.to_string()).expect("each of them could be read")
 }
 
-/// Failures, agents, findings and all else that a record may have a text for.
+/// A record with failures, agents, findings and everything else that can have a text.
 fn full() -> RunRecord {
     let mut record = with_failures();
     let lost = fleet::lost();
@@ -95,11 +95,11 @@ fn no_format_has_what_steers_a_terminal_or_forges_a_line() {
             let Some(text) = rendered(&evil, name, look) else { continue };
             let same = rendered(&good, name, look).expect("the same");
             for line in text.lines() {
-                // A long line of text breaks anywhere.
+                // Long text is wrapped anywhere.
                 assert!(name == "text" || !line.starts_with("forged"), "{name}: {line:?}");
             }
             assert_eq!(steering(&text), steering(&same), "{name}: {text:?}");
-            // Where the lines of texts break depends on their width.
+            // Text is wrapped by its width.
             if name != "text" {
                 assert_eq!(text.lines().count(), same.lines().count(), "{name}: {text}");
             }
@@ -119,12 +119,13 @@ fn no_format_has_what_steers_a_terminal_or_forges_a_line() {
     assert!(!text.contains("\u{1b}]") && !text.contains('\u{7}'), "{text:?}");
 }
 
-/// How many characters could steer a terminal; tabs and those of the page's script are our own.
+/// The number of characters that could control a terminal; tabs and those of the page's script are
+/// ours.
 fn steering(text: &str) -> usize {
     text.chars().filter(|c| *c != '\n' && steers(*c)).count()
 }
 
-/// The names and the texts of all elements and attributes, which a parser finds; text may differ.
+/// The names and texts of all elements and attributes, as a parser finds them; text may differ.
 fn tags(xml: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(xml);
     let mut all = Vec::new();
@@ -182,7 +183,7 @@ fn what_a_sweep_says_is_as_harmless() {
     assert!(json.chars().all(|c| c == '\n' || !steers(c)), "{json:?}");
 }
 
-/// Renders a record in the formats that compute most; whether that is possible does not matter.
+/// Renders a record in the formats with the most computation; errors do not matter.
 fn all_formats(record: &RunRecord) {
     for name in ["text", "html", "siege", "ycsb"] {
         let _ = rendered(record, name, Look { verbose: true, width: 40, ..Look::default() });
@@ -208,11 +209,12 @@ fn places(value: &Value, at: String, all: &mut Vec<String>) {
     all.push(at);
 }
 
-/// Puts what cannot be in one place after the other; how many of them were read, and how many not.
+/// Puts impossible values in one place at a time; returns how many records were read, and how many
+/// not.
 fn put_everywhere(stored: &Value, read: impl Fn(&str) -> bool + Sync) -> (usize, usize) {
     let mut all = Vec::new();
     places(stored, String::new(), &mut all);
-    // Of numbers with one name, one.
+    // Of numbers with the same name, only one.
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|place| seen.insert(place.rsplit('/').next().unwrap_or_default().to_owned()));
     let others = ["18446744073709551615", "999999999999999", "0"];
@@ -237,7 +239,7 @@ fn put_everywhere(stored: &Value, read: impl Fn(&str) -> bool + Sync) -> (usize,
     (taken, refused)
 }
 
-/// The record with a few seconds only: there are enough others like them.
+/// The record with only a few seconds: all others are similar.
 fn short() -> RunRecord {
     let mut record = full();
     record.stages.drain(1..record.stages.len() - 1);
@@ -322,7 +324,7 @@ fn a_record_with_a_wrong_byte_is_no_panic() {
     }
 }
 
-/// The encoding of a histogram whose head claims these digits and this many bytes of counts.
+/// An encoded histogram whose header claims these digits and this many bytes of counts.
 fn bomb(digits: u32, claimed: u32, zeros: usize) -> String {
     use base64::Engine as _;
     use std::io::Write as _;

@@ -23,7 +23,7 @@ fn a_case_for_each_threshold_and_one_for_the_run() {
     insta::assert_snapshot!("junit_closed", render("junit", &judged(closed(), &[])));
 }
 
-/// Whatever happened, a CI system sees red exactly where the exit status is not 0.
+/// A CI system reports a failure exactly if the exit status is not 0.
 #[test]
 fn a_case_is_red_exactly_where_the_exit_status_is_not_0() {
     let lost = super::fleet::lost();

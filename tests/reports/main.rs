@@ -1,7 +1,7 @@
-//! Every format of a fixed record, byte for byte. Knows nothing of how records come about.
+//! Every format of a fixed record, byte for byte. Independent of how records are made.
 //!
-//! `run.json` beside this file was left by a run; what it lacks is put into it here. After a
-//! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
+//! `run.json` next to this file was saved by a run; what it lacks is added here. After an intended
+//! change, review the new snapshots and accept them with `INSTA_UPDATE=always`.
 
 mod assets;
 mod fleet;
@@ -27,12 +27,12 @@ use springload::workload::{UrlOrder, UrlsPlan};
 
 const STORED: &str = include_str!("run.json");
 
-/// A closed loop without mishaps.
+/// A closed loop without failures.
 fn closed() -> RunRecord {
     read_json(STORED).expect("the stored record can be read")
 }
 
-/// The same with failures, answers that did not come, and an early end.
+/// The same with failures, missing responses, and an early end.
 fn with_failures() -> RunRecord {
     let mut record = closed();
     record.partial = true;
@@ -72,7 +72,7 @@ fn with_failures() -> RunRecord {
     record
 }
 
-/// The verdict on a stage as it stands in a record.
+/// The verdict on a stage, as in a record.
 fn judged(stage: &StageRecord) -> Verdict {
     let facts = stage.facts();
     Verdict::of(&facts, &Account::of(&facts))
@@ -111,7 +111,7 @@ fn cushion() {
     insta::assert_snapshot!("cushion_not_sustained", render("cushion", &not_sustained()));
 }
 
-/// What a page's script reads.
+/// The data for a page's script.
 fn page_data(page: &str) -> Value {
     let opening = "<script type=\"application/json\" id=\"data\">";
     let (_, rest) = page.split_once(opening).expect("the data");
@@ -129,7 +129,7 @@ fn html() {
     assert_eq!(data["runs"], json!(["A", "B"]));
 }
 
-/// Two settings, two rounds: one cell lost, one whose server was away, one that failed.
+/// Two settings, two rounds: one cell lost, one whose server was unreachable, one that failed.
 fn sweep() -> SweepRecord {
     let points = |rate: f64| {
         let point = |n: u32| {
@@ -183,7 +183,7 @@ fn the_page_of_a_sweep() {
     assert!(!page.contains("<b>small"), "markup of others");
 }
 
-/// JSON with an array of numbers in one line, so that a snapshot can be read.
+/// JSON with each array of numbers on one line, so that a snapshot is readable.
 fn compact(value: &Value) -> String {
     let pretty = serde_json::to_string_pretty(value).expect("plain data");
     let mut out = String::new();
@@ -217,8 +217,8 @@ fn formats_of_one_run_refuse_two() {
     assert_eq!(many, "11 runs are too many to tell apart; give at most 10");
 }
 
-/// A run of requests with the figures that a blog published of siege on CouchDB in 2011, at the
-/// think time that was siege's default then.
+/// A run of requests with the figures that a blog published about siege on CouchDB in 2011, with
+/// siege's default think time of that time.
 fn the_blog() -> RunRecord {
     let mut record = closed();
     let mut stage = record.stages.pop().expect("a stage");
@@ -291,7 +291,7 @@ fn warnings_stand_in_every_report_for_people() {
     }
 }
 
-/// Percentiles are what the histogram beside them says, and histograms what the seconds add up to.
+/// Percentiles match the histogram beside them, and histograms the sum of the seconds.
 #[test]
 fn percentiles_are_those_of_the_merged_seconds() {
     for stage in closed().stages {

@@ -1,5 +1,5 @@
 //! One number, one value: every format of a record with failures is read back, and each of its
-//! times is that of the requests themselves, sorted.
+//! times equals that of the sorted requests.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use springload::record::RunRecord;
 use springload::report::read_json;
 use springload::sweep::CellResult;
 
-/// Times in nanoseconds of one kind of operation, in the order in which they ended.
+/// Times of one kind of operation in nanoseconds, in the order in which they ended.
 #[derive(Default)]
 struct Truth {
     succeeded: Vec<u64>,
     failed: Vec<(Failure, u64)>,
 }
 
-/// Of each second. A service time is nine tenths of a response time.
+/// The times of each second. A service time is nine tenths of a response time.
 type Seconds = [Truth; 2];
 
 const fn service(response_ns: u64) -> u64 {
@@ -31,8 +31,8 @@ fn by_city() -> OpKind {
     OpKind::of_name("by_city").expect("a name")
 }
 
-/// Reads that took 0.1 to 12 ms, 10,000 in all, of which some timed out; operations of the plan's
-/// own that were refused at once.
+/// Reads that took 0.1 to 12 ms, 10,000 in total, some of which timed out; and custom operations of
+/// the plan that were refused at once.
 fn truth() -> BTreeMap<OpKind, Seconds> {
     let succeeded = |second: u64, count: u64| {
         (0..count).map(|i| 100_000 + (i * 7_919 % count) * 1_187 + second * 130).collect()
@@ -97,7 +97,7 @@ fn record(truth: &BTreeMap<OpKind, Seconds>) -> RunRecord {
     record
 }
 
-/// The response times of a kind, sorted, of one second or all.
+/// The response times of a kind, sorted, for one second or all.
 fn sorted(seconds: &Seconds, of: Option<usize>, failed: bool) -> Vec<u64> {
     let wanted = seconds.iter().enumerate().filter(|(at, _)| of.is_none_or(|of| of == *at));
     let mut times: Vec<u64> = wanted
@@ -109,26 +109,26 @@ fn sorted(seconds: &Seconds, of: Option<usize>, failed: bool) -> Vec<u64> {
     times
 }
 
-/// The value at `tenths` of a percent, by its rank; 1000 is the greatest.
+/// The value at `tenths` of a percent, by rank; 1000 is the maximum.
 fn at(sorted: &[u64], tenths: usize) -> u64 {
     sorted[(sorted.len() * tenths).div_ceil(1_000).max(1) - 1]
 }
 
-/// What a report tells is the true value, but for the digits that it has.
+/// Checks that a reported value is the true one, within its digits.
 #[track_caller]
 fn is(what: &str, reported_ns: f64, true_ns: u64, digits: f64) {
     let off = (reported_ns - true_ns as f64).abs() / true_ns as f64;
     assert!(off <= digits, "{what}: {reported_ns} ns is reported, {true_ns} ns is true");
 }
 
-/// What a histogram keeps.
+/// The relative error of a histogram.
 const KEPT: f64 = 1.1e-3;
-/// What three digits keep of that.
+/// The relative error of three digits printed from it.
 const PRINTED: f64 = 6.5e-3;
 
 const TENTHS: [usize; 6] = [500, 900, 950, 990, 999, 1_000];
 
-/// Each kind, what its times are called after it, whether of failures, whether service times.
+/// Each kind, whether the times are of failures, and whether they are service times.
 fn rows() -> impl Iterator<Item = (OpKind, bool, bool)> {
     [OpKind::Read, by_city()].into_iter().flat_map(|kind| {
         [(kind, false, false), (kind, false, true), (kind, true, false), (kind, true, true)]
@@ -184,7 +184,7 @@ fn the_page_and_its_data_tell_the_record() {
             .filter_map(|cell| cell.rsplit('>').next())
             .map(|text| text.replace(',', "").parse().unwrap_or(f64::NAN))
             .collect();
-        // Rate, times, counts without those that are 0 everywhere, service times.
+        // Rate, times, counts except those that are 0 everywhere, service times.
         let cells = [&cells[1..5], &cells[cells.len() - 3..]].concat();
         let columns = [(500, false), (990, false), (999, false), (1_000, false)];
         let columns = columns.into_iter().chain([(500, true), (990, true)]);
@@ -339,7 +339,7 @@ fn the_stored_record_and_what_is_judged_by_it_tell_the_same() {
     is("sweep, p99", headline.p99_us.expect("reported") * 1e3, at(&all, 990), KEPT);
 }
 
-/// Where their originals define a figure otherwise, formats for their readers follow these.
+/// Where the original tools define a figure differently, formats for their readers follow them.
 #[test]
 fn the_originals_formats_tell_what_the_originals_do() {
     let truth = truth();
@@ -370,14 +370,14 @@ fn the_originals_formats_tell_what_the_originals_do() {
             let name = format!("{section}, {name}Latency(us), ");
             let us = text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok());
             let us = us.unwrap_or_else(|| panic!("no {name} in {text}"));
-            // YCSB cuts microseconds off.
+            // YCSB truncates microseconds.
             let wanted = value(&truth, row, tenths) / 1_000;
             is(&name, us, wanted, KEPT + 1.0 / wanted as f64);
         }
     }
 }
 
-/// Up to layout 1, service and response times counted the requests that failed.
+/// Up to layout 1, service and response times included failed requests.
 #[test]
 fn a_record_of_the_first_layout_reads_as_one_of_today() {
     let record = record(&truth());

@@ -1,4 +1,4 @@
-//! `docs/run.schema.json`: it is what the types say, and records keep it.
+//! `docs/run.schema.json` matches the types, and records conform to it.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ fn the_stored_record_keeps_the_schema_and_a_stray_key_does_not() {
     }
 }
 
-/// Every key that the schema knows says what it is.
+/// Every key of the schema has a description.
 #[test]
 fn every_key_of_the_schema_is_described() {
     fn walk(schema: &Value, place: &str, undescribed: &mut Vec<String>) {

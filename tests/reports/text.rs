@@ -1,4 +1,4 @@
-//! The text report: what a person sees of good and bad runs, on terminals of any size.
+//! The text report, as people see it, of good and bad runs, on terminals of any size.
 
 use super::{closed, fleet, judged, not_sustained, with_failures};
 use springload::measure::{Outage, Span};
@@ -16,7 +16,7 @@ fn wide(record: &RunRecord, width: usize) -> String {
     shown(record, Look { width, ..Look::default() })
 }
 
-/// With all that it can tell.
+/// The report with all details.
 pub(crate) fn verbose(record: &RunRecord) -> String {
     shown(record, Look { verbose: true, ..Look::default() })
 }
@@ -26,7 +26,7 @@ pub(crate) fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A run as `springload run` makes it: a fill, then fifteen seconds of all kinds.
+/// A run as `springload run` makes it: a fill, then fifteen seconds of all kinds of operations.
 fn usual() -> RunRecord {
     let mut record = closed();
     record.stages.retain(|stage| stage.name != "warm_up");
@@ -38,7 +38,7 @@ fn usual() -> RunRecord {
         let mut row = row.clone();
         row.second = second;
         for part in row.kinds.values_mut() {
-            // It takes a few seconds to warm up.
+            // The server needs a few seconds to warm up.
             part.ok = part.ok * u64::from(second.min(4) + 4) / 8;
         }
         row
@@ -48,7 +48,7 @@ fn usual() -> RunRecord {
     record
 }
 
-/// The same with a stall of 0.8 s at its second second, and two thresholds, one of them missed.
+/// The same with a stall of 0.8 s in its second second, and two thresholds, one of them missed.
 fn stalled() -> RunRecord {
     let mut record = usual();
     let limits = ["read.p99 > 50us", "err > 1%"];
@@ -60,7 +60,7 @@ fn stalled() -> RunRecord {
     record
 }
 
-/// All requests failed in this way.
+/// All requests failed with this error.
 fn failing(class: Failure, reason: &Reason) -> RunRecord {
     let mut record = usual();
     let crud = record.stages.last_mut().expect("a stage");
@@ -81,7 +81,7 @@ fn refused() -> RunRecord {
     failing(Failure::Connect, &Reason::new(None, "Connection refused (os error 111)"))
 }
 
-/// Gone from the sixth second on.
+/// The server is gone from the sixth second on.
 fn gone() -> RunRecord {
     let mut record = usual();
     let message = "the server no longer answers; gave up after 14.2 s".to_owned();
@@ -96,7 +96,7 @@ fn gone() -> RunRecord {
     record
 }
 
-/// Nothing measured in its only stage.
+/// Nothing was measured in its only stage.
 fn empty() -> RunRecord {
     let mut record = usual();
     record.stages.remove(0);
@@ -124,7 +124,7 @@ fn long() -> RunRecord {
     record
 }
 
-/// Names and texts that are long, and that would steer a terminal.
+/// Long names and texts, which try to control the terminal.
 fn hostile() -> RunRecord {
     let mut record = usual();
     let evil = "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{202e}".to_owned() + &"x".repeat(300);
@@ -190,10 +190,10 @@ fn a_usual_run_fits_a_terminal_and_begins_with_the_result() {
     for (name, record) in all() {
         let text = wide(&record, 80);
         let lines: Vec<&str> = text.lines().collect();
-        // Two more say where it is saved.
+        // Two more lines tell where it is saved.
         let room = match name {
             "usual" => 22,
-            // Long reasons stand in full at the end.
+            // Long reasons are shown in full at the end.
             "agents_lost" => 30,
             "hostile" => 31,
             _ => 24,
@@ -253,7 +253,7 @@ fn one_line_has_the_result_and_where_it_is() {
     assert_eq!(line, said);
     let ascii = Look { ascii: true, ..Look::default() };
     assert_eq!(one_line(&stalled(), "x", ascii), "x FAILED  read p99 3.09 ms, limit 50 us - x\n");
-    // Long, but whole: it is for other programs.
+    // Long, but not wrapped: it is for other programs.
     let line = one_line(&refused(), &"y".repeat(200), Look::default());
     assert!(line.ends_with("yy\n") && line.lines().count() == 1, "{line}");
 }
@@ -262,7 +262,7 @@ fn one_line_has_the_result_and_where_it_is() {
 fn each_time_has_a_line_of_its_own() {
     let mut record = usual();
     for operation in &mut record.stages.last_mut().expect("a stage").operations {
-        // As if the rest were time spent waiting for a connection.
+        // As if the rest of the time were spent waiting for a connection.
         let mut fast = springload::measure::Histogram::default();
         fast.record_many(1_000, 2_000);
         operation.service = springload::measure::Latency::new(fast);

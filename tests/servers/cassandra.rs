@@ -10,7 +10,7 @@ use super::write_certificates;
 /// The user and the password of `guarded`.
 pub(crate) const CREDENTIALS: &str = "cassandra:cassandra";
 
-/// What Cassandra's own start script opens for Java 17.
+/// The packages that Cassandra's own start script opens for Java 17.
 const OPENED: [&str; 17] = [
     "java.base/java.io",
     "java.base/java.lang",
@@ -38,7 +38,7 @@ pub(crate) fn cassandra() -> Option<Lease> {
     recipe("Cassandra", command, up)
 }
 
-/// Cassandra by TLS alone, which asks for `CREDENTIALS`. `ca.pem` in its folder vouches for it.
+/// Cassandra with TLS only, which asks for `CREDENTIALS`. `ca.pem` in its folder is its authority.
 pub(crate) fn guarded() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| command(folder, ports, true);
     let up = |process: &Process, _: &[u16]| {
@@ -63,7 +63,7 @@ fn command(folder: &Path, ports: &[u16], is_guarded: bool) -> Command {
     let guard = if is_guarded { guard(folder) } else { String::new() };
     std::fs::write(&settings, yaml(folder, ports, &guard)).expect("a file");
     let classpath = classpath("cassandra");
-    // Measures objects in memory.
+    // The agent that measures objects in memory.
     let jamm = classpath.split(':').find(|jar| jar.contains("/jamm-")).expect("its jar");
     let mut command = java(folder, &OPENED, &classpath);
     command
@@ -79,12 +79,12 @@ fn command(folder: &Path, ports: &[u16], is_guarded: bool) -> Command {
     command
 }
 
-/// The settings of a server by TLS alone, with a password.
+/// The settings of a server with TLS only and a password.
 fn guard(folder: &Path) -> String {
     write_certificates(folder);
     let [key, certificate, ca] = ["key.pem", "server.pem", "ca.pem"].map(|name| {
         let text = std::fs::read_to_string(folder.join(name)).expect("a certificate");
-        // A block of text in YAML.
+        // Indented as a YAML block.
         text.replace('\n', "\n        ")
     });
     format!(
@@ -148,7 +148,7 @@ impl Database {
         self.cassandra_client(&["check", table])
     }
 
-    /// The number of rows in a table, by Cassandra's own client.
+    /// The number of rows in a table, counted by Cassandra's own client.
     #[track_caller]
     pub(crate) fn count_table(&self, table: &str) -> u64 {
         self.cassandra_client(&["count", table]).trim().parse().expect("a number")

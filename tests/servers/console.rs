@@ -1,10 +1,10 @@
-//! A database's own client in Java. It stays for many commands: a JVM takes longer to start than
-//! to do what a test asks of it.
+//! A database's own client in Java. It is kept for many commands: a JVM takes longer to start than
+//! to do what a test needs.
 
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A client that waits for commands, as `Console.java` reads them.
+/// A client that waits for commands in the format of `Console.java`.
 pub(crate) struct Console {
     child: Child,
     stdin: ChildStdin,
@@ -21,9 +21,9 @@ impl Console {
         Self { child, stdin, printed: BufReader::new(reader) }
     }
 
-    /// Runs a command, and returns what it printed; in `Err` if it failed, or if the client ended.
+    /// Runs a command, and returns its output; `Err` if it failed, or if the client ended.
     pub(crate) fn run(&mut self, words: &[&str]) -> Result<String, String> {
-        // A client that has ended says why when it is read.
+        // If the client has ended, its output says why.
         let _ = writeln!(self.stdin, "{}", words.join("\t"));
         let mut printed = String::new();
         loop {
@@ -44,7 +44,7 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

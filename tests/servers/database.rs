@@ -1,8 +1,8 @@
-//! Databases in processes: one at a time is used, handed from test to test of this binary.
+//! Databases in processes: one is in use at a time, and passed from test to test of this binary.
 //!
-//! The tests share a small machine with their server, and some do it harm. So a test waits until
-//! the one before is done with its database, and finds that running if it asks for one that was
-//! used not long ago.
+//! The tests share a small machine with their server, and some are harmful to it. So a test waits
+//! until the previous one is done with its database, and finds its own still running if it was used
+//! recently.
 
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
@@ -18,35 +18,35 @@ use super::{absent, here};
 /// How long a database may take to start; the slowest needs about 10 s when alone.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many run at a time. Idle ones take hardly any processor time, while a start takes some ten
+/// How many run at a time. Idle ones use hardly any processor time, while a start takes some ten
 /// seconds of it.
 const MOST: usize = 3;
 
-/// The one that is used, or was used last, stands at the end.
+/// The one in use, or used last, is at the end.
 static RUNNING: Mutex<Vec<Database>> = Mutex::new(Vec::new());
 
 /// How a database is started.
 pub(crate) struct Recipe {
-    /// Tells it from all others, in messages too; without spaces, as tests/run.sh counts skips.
+    /// Identifies it, also in messages; without spaces, because tests/run.sh counts skips.
     pub(crate) name: &'static str,
-    /// Where it is not installed: how that is mended.
+    /// If it is not installed: how to install it.
     pub(crate) missing: Option<&'static str>,
     pub(crate) ports: usize,
     pub(crate) command: fn(folder: &Path, ports: &[u16]) -> Command,
     pub(crate) up: fn(&Process, ports: &[u16]) -> bool,
 }
 
-/// A database that runs, until several others were asked for or this process ends.
+/// A running database; it runs until several others were asked for, or this process ends.
 pub(crate) struct Database {
     name: &'static str,
     process: Process,
     up: fn(&Process, &[u16]) -> bool,
     ports: Vec<u16>,
-    /// Its own client, once a test has asked for it.
+    /// Its own client, once a test has used it.
     client: Mutex<Option<Console>>,
 }
 
-/// A database, for one test alone.
+/// A database, for one test at a time.
 pub(crate) struct Lease(MutexGuard<'static, Vec<Database>>);
 
 impl Deref for Lease {
@@ -64,14 +64,13 @@ impl DerefMut for Lease {
 }
 
 impl Recipe {
-    /// The database, started if it does not run; `None`, and a word about it, when it is not
-    /// installed.
+    /// The database, started if it is not running; `None`, with a message, if it is not installed.
     pub(crate) fn lease(self) -> Option<Lease> {
         if let Some(cure) = self.missing {
             absent(self.name, cure);
             return None;
         }
-        // What a failed test left behind is as good as any.
+        // The state left by a failed test is fine.
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let known = running.iter().position(|database| database.name == self.name);
         if known.is_none() && running.len() == MOST {
@@ -83,7 +82,7 @@ impl Recipe {
     }
 
     fn start(&self) -> Database {
-        // Between finding free ports and using them somebody else may take one: try again.
+        // Another process may take a free port before it is used: try again.
         let mut failures = Vec::new();
         for _ in 0..3 {
             let ports = free_ports(self.ports).expect("free ports");
@@ -125,7 +124,7 @@ impl Database {
         self.signal(rustix::process::Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub(crate) fn thaw(&self) {
         self.signal(rustix::process::Signal::CONT);
     }
@@ -135,20 +134,20 @@ impl Database {
         rustix::process::kill_process(id, signal).expect("it runs");
     }
 
-    /// Starts it again, after `kill`, on its data and its ports.
+    /// Starts it again after `kill`, with its data and ports.
     pub(crate) fn start_again(&mut self) {
         self.process.start_again().expect("it starts");
         self.until_up().unwrap_or_else(|error| panic!("{} again: {error}", self.name));
     }
 
-    /// Has its own client run a command, and returns what that printed. `java` starts the client,
-    /// which then stays.
+    /// Lets its own client run a command, and returns the output. `java` starts the client, which
+    /// is then kept.
     #[track_caller]
     pub(crate) fn client(&self, words: &[&str], java: impl FnOnce() -> Command) -> String {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let done = client.get_or_insert_with(|| Console::start(java())).run(words);
         if done.is_err() {
-            // Perhaps it has ended.
+            // It may have ended.
             *client = None;
         }
         done.unwrap_or_else(|printed| panic!("{words:?}: {printed}"))
@@ -159,13 +158,13 @@ impl Database {
         self.process.until(PATIENCE, |process| up(process, ports))
     }
 
-    /// Its folder, for what a client beside it writes.
+    /// Its folder, which clients can also write to.
     pub(crate) fn folder(&self) -> &Path {
         self.process.folder()
     }
 }
 
-/// Runs another client of a database, and returns what it printed.
+/// Runs another client of a database, and returns its output.
 #[track_caller]
 pub(crate) fn output_of(mut command: Command) -> String {
     let output = command.output().expect("it runs");
@@ -175,7 +174,7 @@ pub(crate) fn output_of(mut command: Command) -> String {
     stdout
 }
 
-/// The jars of a server that `tests/servers.sh` resolved, our classes and files for it.
+/// The jars of a server that `tests/servers.sh` resolved, with our classes and files for it.
 pub(crate) fn classpath(server: &str) -> String {
     let built = here().join("built").join(server);
     let jars = std::fs::read_to_string(built.join("classpath")).expect("tests/servers.sh made it");
@@ -183,13 +182,13 @@ pub(crate) fn classpath(server: &str) -> String {
     format!("{}:{}:{}", classes.display(), files.display(), jars.trim())
 }
 
-/// `java` with a folder for what it leaves, and packages of the JDK opened to what runs.
+/// `java` with a folder for temporary files, and JDK packages opened to the program.
 pub(crate) fn java(folder: &Path, opened: &[&str], classpath: &str) -> Command {
     let mut command = Command::new("java");
     command
-        // None runs long enough for the second compiler to pay.
+        // No process runs long enough for the second compiler to pay off.
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"])
-        // The jars are those of the lock file.
+        // The jars are verified by the lock file.
         .args(["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"])
         .arg("-Djava.net.preferIPv4Stack=true")
         .arg(format!("-Djava.io.tmpdir={}", folder.display()))
@@ -198,7 +197,7 @@ pub(crate) fn java(folder: &Path, opened: &[&str], classpath: &str) -> Command {
     command
 }
 
-/// How a server of Maven is installed, where it is not.
+/// How to install a server from Maven, if it is not installed.
 pub(crate) fn java_missing(server: &str) -> Option<&'static str> {
     let classes = here().join("built").join(server).join("classes");
     (!classes.exists()).then_some("install Maven and a JDK, and run make test-servers")

@@ -1,4 +1,4 @@
-//! A server of MongoDB's protocol that keeps files of `SQLite`, and MongoDB's own client.
+//! A server of MongoDB's protocol that stores data in `SQLite` files, and MongoDB's own client.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::database::{Database, Lease, Recipe, output_of};
 use super::process::Process;
 use super::{here, write_certificates};
 
-/// `FerretDB`, which asks for no password.
+/// `FerretDB` without a password.
 pub(crate) fn ferretdb() -> Option<Lease> {
     let missing = missing();
     let command = |folder: &Path, ports: &[u16]| {
@@ -20,7 +20,7 @@ pub(crate) fn ferretdb() -> Option<Lease> {
     Recipe { name: "FerretDB", missing, ports: 1, command, up }.lease()
 }
 
-/// `FerretDB` with TLS, whose certificate `ca.pem` in its folder vouches for.
+/// `FerretDB` with TLS; `ca.pem` in its folder is its authority.
 pub(crate) fn ferretdb_with_tls() -> Option<Lease> {
     let missing = missing();
     let command = |folder: &Path, ports: &[u16]| {
@@ -33,7 +33,7 @@ pub(crate) fn ferretdb_with_tls() -> Option<Lease> {
     Recipe { name: "FerretDB-with-TLS", missing, ports: 1, command, up }.lease()
 }
 
-/// How it, and the client beside it, is installed, where it is not.
+/// How to install it and its client, if they are not installed.
 pub(super) fn missing() -> Option<&'static str> {
     (!program().exists()).then_some("install Go, and run make test-servers")
 }

@@ -7,7 +7,7 @@ use super::database::{Database, Lease, Recipe, classpath, java, java_missing};
 use super::process::Process;
 use super::write_certificates;
 
-/// What HBase asks of Java 17.
+/// The packages that HBase needs opened in Java 17.
 const OPENED: [&str; 10] = [
     "java.base/java.lang",
     "java.base/java.lang.reflect",
@@ -26,17 +26,17 @@ pub(crate) fn with_one_region_server() -> Option<Lease> {
     recipe("HBase", |folder, ports| command(folder, ports, 1))
 }
 
-/// With two region servers, on ports which they choose anew at each start.
+/// With two region servers, whose ports change with each start.
 pub(crate) fn with_two_region_servers() -> Option<Lease> {
     recipe("HBase-with-two-region-servers", |folder, ports| command(folder, ports, 2))
 }
 
-/// With TLS alone, by a certificate that `ca.pem` in its folder vouches for.
+/// With TLS only; `ca.pem` in its folder is its authority.
 pub(crate) fn with_tls() -> Option<Lease> {
     recipe("HBase-with-TLS", |folder, ports| command_with_tls(folder, ports, "NONE", "TLSv1.2"))
 }
 
-/// The same, for clients that show a certificate of the same authority; TLS 1.3.
+/// The same, for clients with a certificate of the same authority; TLS 1.3.
 pub(crate) fn with_client_certificates() -> Option<Lease> {
     recipe("HBase-with-client-certificates", |folder, ports| {
         command_with_tls(folder, ports, "NEED", "TLSv1.3")
@@ -55,7 +55,7 @@ fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
     let region_server = if region_servers == 1 { *region_server } else { 0 };
     let site = site(folder, [*master, region_server, *zookeeper], region_servers);
     write_site(folder, &site);
-    // HBase finds its settings on the class path.
+    // HBase looks for its settings on the class path.
     let classpath = format!("{}:{}", folder.display(), classpath("hbase"));
     let mut command = java(folder, &OPENED, &classpath);
     command
@@ -70,7 +70,7 @@ fn command_with_tls(folder: &Path, ports: &[u16], clients: &str, version: &str) 
     let command = command(folder, ports, 1);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
     let both = folder.join("both.pem");
-    // One that is started again has the same certificate.
+    // A restarted server keeps its certificate.
     if !both.exists() {
         write_certificates(folder);
         std::fs::write(&both, read("server.pem") + &read("key.pem")).expect("a file");
@@ -128,7 +128,7 @@ fn site(folder: &Path, [master, region_server, zookeeper]: [u16; 3], servers: u1
         ("hbase.master.ipc.address", "127.0.0.1"),
         ("hbase.master.port", &master),
         ("hbase.master.info.port", "-1"),
-        // Else it waits 4.5 s for more of them.
+        // Otherwise it waits 4.5 s for more of them.
         ("hbase.master.wait.on.regionservers.mintostart", &servers),
         ("hbase.master.wait.on.regionservers.maxtostart", &servers),
         ("hbase.regionserver.hostname", "127.0.0.1"),
@@ -139,7 +139,7 @@ fn site(folder: &Path, [master, region_server, zookeeper]: [u16; 3], servers: u1
         ("hbase.zookeeper.quorum", "127.0.0.1"),
         ("hbase.zookeeper.property.clientPort", &zookeeper),
         ("hbase.zookeeper.property.clientPortAddress", "127.0.0.1"),
-        // A killed server is missed sooner.
+        // A killed server is noticed sooner.
         ("zookeeper.session.timeout", "5000"),
         // Regions move when a test moves them.
         ("hbase.balancer.period", "86400000"),
@@ -149,7 +149,7 @@ fn site(folder: &Path, [master, region_server, zookeeper]: [u16; 3], servers: u1
 }
 
 impl Database {
-    /// Where springload finds this HBase, its master.
+    /// The address of its master, for springload.
     pub(crate) fn hbase_address(&self) -> String {
         format!("127.0.0.1:{}", self.port(0))
     }
@@ -158,7 +158,7 @@ impl Database {
     #[track_caller]
     pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
         self.client(words, || {
-            // It takes the settings for TLS, if there are any, from those of the server.
+            // It takes the TLS settings, if there are any, from those of the server.
             let classpath = format!("{}:{}", self.folder().display(), classpath("hbase"));
             let mut command = java(self.folder(), &OPENED, &classpath);
             command.args(["-Xmx256m", "-Dlevel=OFF", "Client"]);

@@ -1,8 +1,8 @@
-//! Servers for tests, each started on a free port of this machine and ended with its value.
+//! Servers for tests, each started on a free port of this machine and ended when dropped.
 //!
-//! `package.json`, `pom.xml`, `ferretdb/go.mod` and `python/requirements.txt` beside this file name
-//! the ones from npm, Maven, Go and PyPI; `make test-servers` installs them. Redis, RabbitMQ and
-//! sshd are the machine's own.
+//! `package.json`, `pom.xml`, `ferretdb/go.mod` and `python/requirements.txt` next to this file
+//! list the ones from npm, Maven, Go and PyPI; `make test-servers` installs them. Redis, RabbitMQ
+//! and sshd are those installed on the machine.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
 
@@ -29,10 +29,10 @@ use process::Process;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use springload::embedded::{Options, StandIn, bind};
 
-/// Names a CouchDB to test against; may hold `user:password@`.
+/// Names a CouchDB to test against; may include `user:password@`.
 const URL_VARIABLE: &str = "SPRINGLOAD_COUCHDB_URL";
 
-/// Set to 1, a server that is not installed is a failure and not a skip.
+/// If set to 1, a server that is not installed is a failure, not a skip.
 const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
 
 /// How long a server may take to start.
@@ -40,11 +40,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server under test.
 pub(crate) struct Server {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) name: &'static str,
-    /// Its URL without credentials and without a slash at its end.
+    /// Its URL, without credentials and trailing slash.
     pub(crate) url: String,
-    /// User and password, when it needs them.
+    /// User and password, if it needs them.
     pub(crate) credentials: Option<(String, String)>,
     running: Running,
 }
@@ -65,15 +65,15 @@ impl Server {
         Self { name: "stand-in", url, credentials, running: Running::StandIn(stand_in) }
     }
 
-    /// pouchdb-server in memory; `None`, and a word about it, when it is not installed.
+    /// pouchdb-server in memory; `None`, with a message, if it is not installed.
     pub(crate) fn pouchdb() -> Option<Self> {
         let script = installed("pouchdb-server")?;
-        // Between finding a free port and using it somebody else may take it: try again.
+        // Another process may take a free port before it is used: try again.
         let started = (0..3).find_map(|_| start_pouchdb(&script).ok());
         Some(started.expect("pouchdb-server starts"))
     }
 
-    /// The server which the environment names, if it does.
+    /// The server named by the environment, if any.
     pub(crate) fn named() -> Option<Self> {
         let text = std::env::var(URL_VARIABLE).ok()?;
         let mut url = url::Url::parse(&text).expect("SPRINGLOAD_COUCHDB_URL is a URL");
@@ -89,7 +89,7 @@ impl Server {
         Some(Self { name: "named server", url, credentials, running: Running::Elsewhere })
     }
 
-    /// The stand-in behind it, when it is one.
+    /// The stand-in, if the server is one.
     pub(crate) fn as_stand_in(&self) -> Option<&StandIn> {
         match &self.running {
             Running::StandIn(stand_in) => Some(stand_in),
@@ -98,7 +98,7 @@ impl Server {
     }
 }
 
-/// The program of an npm package beside this file.
+/// The program of an npm package next to this file.
 pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let script = here().join("node_modules").join(name).join("bin").join(name);
     if script.exists() {
@@ -108,22 +108,22 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Fails for want of a program that must be there, and else says that something is not tested.
+/// Reports that something is not tested because a program is missing; fails if it is required.
 pub(crate) fn absent(name: &str, cure: &str) {
     let required = std::env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
     assert!(!required, "{name} is not installed: {cure}");
     skipped(name, cure);
 }
 
-/// Says that something is not tested here, in the form which tests/run.sh counts.
+/// Reports that something is not tested here, in the form that tests/run.sh counts.
 pub(crate) fn skipped(name: &str, reason: &str) {
-    // Past the capture of test output: a skip must be seen. In one piece: another test may be
-    // writing, too.
+    // Bypasses the capture of test output, because a skip must be seen. In one write, because
+    // another test may be writing too.
     let _ = io::stderr().write_all(format!("SKIPPED {name}: {reason}\n").as_bytes());
 }
 
-/// Writes an authority that nobody knows into `ca.pem`, and the certificate of a server at
-/// 127.0.0.1 which it vouches for into `server.pem` and `key.pem`.
+/// Writes an unknown authority to `ca.pem`, and a certificate that it issued for a server at
+/// 127.0.0.1 to `server.pem` and `key.pem`.
 pub(crate) fn write_certificates(folder: &Path) {
     let write = |name: &str, text: &str| {
         std::fs::write(folder.join(name), text).expect("a file");
@@ -145,8 +145,8 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers")
 }
 
-/// pouchdb-server with its documents in the folder of its process, and its URL; `None`, and a word
-/// about it, when it is not installed.
+/// pouchdb-server with its documents in its process's folder, and its URL; `None`, with a message,
+/// if it is not installed.
 pub(crate) fn pouchdb_on_disk() -> Option<(Process, String)> {
     let script = installed("pouchdb-server")?;
     let started = (0..3).find_map(|_| pouchdb_process(&script, &[]).ok());
@@ -165,7 +165,7 @@ fn pouchdb_process(script: &Path, more: &[&'static str]) -> io::Result<(Process,
     let mut process = Process::start(Box::new(move |folder| {
         let mut command = Command::new("node");
         command
-            // It does not handle that the document of a replication is gone, and would end.
+            // It does not handle the removal of a replication document, and would exit.
             .arg("--unhandled-rejections=warn")
             .arg(&script)
             .args(["--host", "127.0.0.1", "--port", &port.to_string()])

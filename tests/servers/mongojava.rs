@@ -1,4 +1,4 @@
-//! mongo-java-server, another server of MongoDB's protocol, which keeps a file of H2's store.
+//! mongo-java-server, another server of MongoDB's protocol, which stores data in an H2 file.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::database::{Lease, Recipe, classpath, java, java_missing};
 use super::ferretdb;
 use super::process::Process;
 
-/// It asks for no password. What it has acknowledged is in its file a second later.
+/// Without a password. Acknowledged writes are in its file a second later.
 pub(crate) fn mongojava() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         let mut command = java(folder, &[], &classpath("mongojava"));
@@ -15,7 +15,7 @@ pub(crate) fn mongojava() -> Option<Lease> {
         command
     };
     let up = |_: &Process, ports: &[u16]| TcpStream::connect(("127.0.0.1", ports[0])).is_ok();
-    // The client that looks at it is that of Go.
+    // The client that inspects it is the one in Go.
     let missing = java_missing("mongojava").or_else(ferretdb::missing);
     Recipe { name: "mongo-java-server", missing, ports: 1, command, up }.lease()
 }

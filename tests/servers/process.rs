@@ -1,4 +1,4 @@
-//! A process with a folder of its own, both gone when the test is, however it ends.
+//! A process with its own folder, both removed with the test, however that ends.
 
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// The lowest port that a server is given, and how many there are: Linux itself gives out those
-/// from 32768 on.
+/// The lowest port that a server can get, and the number of ports: Linux itself assigns those from
+/// 32768 on.
 const LOWEST: u16 = 15_000;
 const PORTS: u16 = 17_000;
 
-/// How often a starting server is asked whether it is up.
+/// The pause between two checks whether a starting server is up.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Waits for a word of the test, or for its end, which closes the pipe: then nobody else kills the
-/// server and removes its folder. A static is not dropped, nor anything of a test that is killed.
-/// Until it is gone it may still write.
+/// Waits for a word from the test, or for its end, which closes the pipe: then nothing else would
+/// kill the server and remove its folder, because statics and the values of a killed test are not
+/// dropped. The server may still write until it is gone.
 const GUARD: &str = r#"
     read -r word && exit
     kill -9 "$1"
@@ -29,10 +29,10 @@ const GUARD: &str = r#"
     rm -rf -- "$2"
 "#;
 
-/// Spells the command line; given the folder in which it runs.
+/// Makes the command line, given the folder in which it runs.
 pub(crate) type Spell = Box<dyn Fn(&Path) -> Command + Send + Sync>;
 
-/// A process that reads nothing and writes into `output` in its folder.
+/// A process without input, whose output goes to the file `output` in its folder.
 pub(crate) struct Process {
     spell: Spell,
     folder: TempDir,
@@ -52,7 +52,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts it, after it was killed, on what it left behind.
+    /// Starts it again after it was killed, in the same folder.
     pub(crate) fn start_again(&mut self) -> io::Result<()> {
         self.kill();
         let folder = self.folder.path();
@@ -107,25 +107,25 @@ impl Process {
         Err(io::Error::new(io::ErrorKind::TimedOut, words))
     }
 
-    /// All that it has written.
+    /// All of its output.
     pub(crate) fn output(&self) -> String {
         let bytes = std::fs::read(self.folder.path().join("output")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What it has written last.
+    /// The end of its output.
     fn end_of_output(&self) -> String {
         let output = self.output();
         let lines: Vec<_> = output.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// Its number, while it runs.
+    /// Its process ID, while it runs.
     pub(crate) fn pid(&self) -> u32 {
         self.running.as_ref().expect("it runs").child.id()
     }
 
-    /// Where it runs.
+    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -133,17 +133,17 @@ impl Process {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Only now: until then the guard must do it where this process is killed.
+        // Not earlier: until then the guard must do it if this process is killed.
         let _ = self.guard.stdin.take().expect("a pipe").write_all(b"done\n");
         let _ = self.guard.wait();
     }
 }
 
-/// Ports that nobody uses, all different. They are below those that the system gives to others, so
-/// that nobody has taken one when a server that was killed is started again.
+/// Free ports, all different. They are below those that the system assigns, so that they are still
+/// free when a killed server is started again.
 pub(crate) fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     let mut listeners = Vec::new();
     for _ in 0..1_000 {

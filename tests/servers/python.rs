@@ -1,15 +1,15 @@
-//! Python with what `python/requirements.txt` names, in an environment of its own.
+//! Python with the packages in `python/requirements.txt`, in its own environment.
 
 use std::path::PathBuf;
 
 use super::{absent, here};
 
-/// Its interpreter; `None`, and a word about it, when it is not installed.
+/// Its interpreter; `None`, with a message, if it is not installed.
 pub(crate) fn python() -> Option<PathBuf> {
     program("python")
 }
 
-/// A program of one of its packages.
+/// A program from one of its packages.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let program = here().join("built/python/bin").join(name);
     if program.exists() {

@@ -1,4 +1,4 @@
-//! RabbitMQ, one for all tests of a binary, or one for a test that does it harm.
+//! RabbitMQ: one for all tests of a binary, or one for a test that harms it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,34 +7,34 @@ use std::sync::{Mutex, PoisonError};
 use super::process::{Process, free_ports};
 use super::{PATIENCE, absent, write_certificates};
 
-/// What Debian's package has; its `rabbitmq-server` on the path insists on a user of its own.
+/// The path in Debian's package; the `rabbitmq-server` in `PATH` requires a dedicated user.
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
-/// The user that may use the names of springload, and nothing else.
+/// The user that may use springload's names, and nothing else.
 pub(crate) const USER: &str = "ann@load";
-/// The run that the next two may take part in, in the virtual host `narrow`, ...
+/// The run that the next two users may take part in, in the virtual host `narrow`, ...
 pub(crate) const NARROW: &str = "tuesday";
 /// ... as its coordinator, ...
 pub(crate) const COORDINATOR: &str = "coordinator";
 /// ... and as its agents.
 pub(crate) const AGENT: &str = "agent";
-/// The password of all.
+/// The password of all users.
 pub(crate) const PASSWORD: &str = "s3cret:/?#";
 
-/// A broker that runs.
+/// A running broker.
 pub(crate) struct RabbitMq {
     server: Process,
-    /// Where its node is named: gone with it.
+    /// The name server for its node, which is ended with it.
     _names: Process,
     ports: [u16; 2],
     epmd: u16,
 }
 
-/// Only this binary ends it: the guard of its process does.
+/// Only the guard of its process ends it, with this binary.
 static SHARED: Mutex<Option<&'static RabbitMq>> = Mutex::new(None);
 
 impl RabbitMq {
-    /// The broker of all tests of this binary, which none may harm; `None`, and a word about it,
-    /// when it is not installed.
+    /// The broker shared by all tests of this binary, which must not harm it; `None`, with a
+    /// message, if it is not installed.
     pub(crate) fn shared() -> Option<&'static Self> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.is_none() {
@@ -54,7 +54,7 @@ impl RabbitMq {
             absent("RabbitMQ", "install the package rabbitmq-server");
             return None;
         }
-        // Between finding free ports and using them somebody else may take one: try again.
+        // Another process may take a free port before it is used: try again.
         let started = (0..3).map(|_| start(settings)).find_map(Result::ok);
         Some(started.unwrap_or_else(|| start(settings).expect("RabbitMQ starts")))
     }
@@ -74,12 +74,12 @@ impl RabbitMq {
         self.full_url().replace("ann%40load", user).replace("load%2Ftest", "narrow")
     }
 
-    /// The same with TLS, trusting its authority.
+    /// The same with TLS, with its authority trusted.
     pub(crate) fn tls_url(&self) -> String {
         format!("{}?cacertfile={}", self.strange_url(), self.file("ca.pem"))
     }
 
-    /// The same without knowing its authority.
+    /// The same with TLS, without its authority.
     pub(crate) fn strange_url(&self) -> String {
         let [plain, tls] = self.ports.map(|port| format!(":{port}/"));
         self.full_url().replace("amqp:", "amqps:").replace(&plain, &tls)
@@ -90,7 +90,7 @@ impl RabbitMq {
         self.ports
     }
 
-    /// Its process, for `kill`.
+    /// Its process ID, for `kill`.
     pub(crate) fn pid(&self) -> u32 {
         self.server.pid()
     }
@@ -100,14 +100,14 @@ impl RabbitMq {
         self.server.kill();
     }
 
-    /// Starts it again after that, on what it left behind.
+    /// Starts it again after that, in the same folder.
     pub(crate) fn start_again(&mut self) {
         self.server.start_again().expect("it starts");
         let up = |process: &Process| process.output().contains("Server startup complete");
         self.server.until(PATIENCE, up).expect("it starts");
     }
 
-    /// Closes the connection whose name is that of its queue.
+    /// Closes the connection that is named after its queue.
     pub(crate) fn cut(&self, queue: &str) {
         let find = format!(
             "[rabbit_networking:close_connection(pget(pid, C), \"cut\") || \
@@ -118,7 +118,7 @@ impl RabbitMq {
         self.control(&["eval", &find.replace("pget(", "rabbit_misc:pget(")]);
     }
 
-    /// Tells it something with `rabbitmqctl`.
+    /// Runs a command of `rabbitmqctl`.
     pub(crate) fn control(&self, words: &[&str]) {
         let folder = self.server.folder();
         let mut command = Command::new(PROGRAM.replace("-server", "ctl"));
@@ -136,7 +136,7 @@ impl RabbitMq {
 fn start(settings: &'static str) -> std::io::Result<RabbitMq> {
     let ports = free_ports(4)?;
     let [plain, tls, distribution, epmd] = ports[..] else { unreachable!("four ports") };
-    // Without one, the server would start one that outlives it.
+    // Without a name server, the broker would start one that outlives it.
     let mut names = Process::start(Box::new(move |_| {
         let mut command = Command::new("epmd");
         command.args(["-port", &epmd.to_string(), "-address", "127.0.0.1"]);
@@ -147,7 +147,7 @@ fn start(settings: &'static str) -> std::io::Result<RabbitMq> {
         write_settings(folder, plain, tls, settings);
         let mut command = Command::new(PROGRAM);
         surroundings(&mut command, folder, epmd);
-        // Allowed input, the script becomes the server, which then has the process ID known here.
+        // With input allowed, the script becomes the server, which then has the known process ID.
         let arguments = "-noinput -kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none";
         command
             .env("RABBITMQ_ALLOW_INPUT", "1")
@@ -163,7 +163,7 @@ fn start(settings: &'static str) -> std::io::Result<RabbitMq> {
     Ok(RabbitMq { server, _names: names, ports: [plain, tls], epmd })
 }
 
-/// What server and `rabbitmqctl` share.
+/// The environment shared by the server and `rabbitmqctl`.
 fn surroundings(command: &mut Command, folder: &Path, epmd: u16) {
     command
         .env("HOME", folder)
@@ -197,7 +197,7 @@ fn write_settings(folder: &Path, plain: u16, tls: u16, more: &str) {
         file("definitions.json"),
     );
     write("rabbitmq.conf", &settings);
-    // No more than docs/broker.md asks for.
+    // Only the permissions that docs/broker.md asks for.
     let (own, all) = ("^springload\\..*", "^(springload\\..*|amq\\.default)$");
     let run = format!("springload\\.{NARROW}\\.");
     let vhosts = ["load/test", "closed", "mute", "narrow"];

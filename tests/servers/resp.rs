@@ -1,4 +1,4 @@
-//! What speaks Redis' protocol, Redis itself and Infinispan, and Redis' own client.
+//! Servers that speak Redis' protocol, Redis itself and Infinispan, and Redis' own client.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use super::database::{Database, Lease, Recipe, classpath, java, java_missing, ou
 use super::process::Process;
 use super::write_certificates;
 
-/// The password that Redis may ask for.
+/// The password that servers with one ask for.
 pub(crate) const PASSWORD: &str = "sec:ret";
 
 /// Redis without a password.
@@ -20,7 +20,7 @@ pub(crate) fn redis() -> Option<Lease> {
     Recipe { missing: redis_missing(), ..recipe }.lease()
 }
 
-/// Redis which asks for `PASSWORD`.
+/// Redis that asks for `PASSWORD`.
 pub(crate) fn redis_with_password() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         let mut command = redis_command(folder, ports);
@@ -31,7 +31,7 @@ pub(crate) fn redis_with_password() -> Option<Lease> {
     Recipe { name: "Redis-with-a-password", missing, ports: 1, command, up }.lease()
 }
 
-/// Redis with TLS, whose certificate `ca.pem` in its folder vouches for.
+/// Redis with TLS; `ca.pem` in its folder is its authority.
 pub(crate) fn redis_with_tls() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         write_certificates(folder);
@@ -39,7 +39,7 @@ pub(crate) fn redis_with_tls() -> Option<Lease> {
         command.args(["--port", "0", "--tls-port", &ports[0].to_string()]);
         command.args(["--tls-auth-clients", "no", "--tls-cert-file", "server.pem"]);
         command.args(["--tls-key-file", "key.pem", "--tls-ca-cert-file", "ca.pem"]);
-        // The files are there.
+        // The files are in its folder.
         command.current_dir(folder);
         command
     };
@@ -47,12 +47,12 @@ pub(crate) fn redis_with_tls() -> Option<Lease> {
     Recipe { name: "Redis-with-TLS", missing, ports: 1, command, up: listens }.lease()
 }
 
-/// Redis which keeps what it acknowledges in a file, and takes long to load it.
+/// Redis that appends acknowledged writes to a file, and takes long to load it.
 pub(crate) fn redis_that_loads() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         let mut command = redis_command(folder, ports);
         command.args(["--appendonly", "yes", "--appendfsync", "no"]);
-        // In microseconds for each key, and how often it answers meanwhile.
+        // Microseconds per key, and the bytes between two moments at which it answers meanwhile.
         command.args([
             "--key-load-delay",
             "100",
@@ -75,7 +75,7 @@ pub(crate) fn infinispan() -> Option<Lease> {
     Recipe { name: "Infinispan", missing, ports: 1, command, up }.lease()
 }
 
-/// The same which asks for the name `ann` and `PASSWORD`.
+/// The same, asking for the user `ann` and `PASSWORD`.
 pub(crate) fn infinispan_with_password() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         let mut command = java(folder, &[], &classpath("infinispan"));
@@ -86,7 +86,7 @@ pub(crate) fn infinispan_with_password() -> Option<Lease> {
     Recipe { name: "Infinispan-with-a-password", missing, ports: 1, command, up }.lease()
 }
 
-/// The same with TLS, whose certificate `ca.pem` in its folder vouches for.
+/// The same with TLS; `ca.pem` in its folder is its authority.
 pub(crate) fn infinispan_with_tls() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {
         write_certificates(folder);
@@ -104,15 +104,16 @@ pub(super) fn redis_missing() -> Option<&'static str> {
     (client.is_none() || redis_program().is_none()).then_some(cure)
 }
 
-/// Redis and the name by which it must be called.
+/// The path of Redis.
 fn redis_program() -> Option<PathBuf> {
-    // Debian's redis-tools has the server under the name of its checker, and starts no service.
+    // Debian's redis-tools contains the server under the name of its checker, without starting a
+    // service.
     program("redis-server").or_else(|| program("redis-check-rdb"))
 }
 
 pub(super) fn redis_command(folder: &Path, ports: &[u16]) -> Command {
     let program = redis_program().expect("it is not missing");
-    // It is the server when it is called by this name.
+    // It acts as the server if called by this name.
     let named = folder.join("redis-server");
     if !named.exists() {
         std::os::unix::fs::symlink(program, &named).expect("a link");
@@ -126,7 +127,7 @@ pub(super) fn redis_command(folder: &Path, ports: &[u16]) -> Command {
     command
 }
 
-/// A program on the path.
+/// A program in `PATH`.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
@@ -141,7 +142,7 @@ fn up(_: &Process, ports: &[u16]) -> bool {
         let mut stream = TcpStream::connect(("127.0.0.1", ports[0]))?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         stream.write_all(b"*1\r\n$4\r\nPING\r\n")?;
-        // That it wants a password is an answer, too.
+        // A demand for a password is a response, too.
         stream.read_exact(&mut [0; 1])
     };
     ask().is_ok()
@@ -156,7 +157,7 @@ impl Database {
         output_of(command).trim_end().to_owned()
     }
 
-    /// The same with commands on its standard input.
+    /// The same, with commands on its standard input.
     #[track_caller]
     pub(crate) fn redis_script(&self, commands: &str) -> String {
         let file = self.folder().join("commands");

@@ -11,17 +11,17 @@ use super::resp::{redis_command, redis_missing};
 /// The nodes, each with its port.
 pub(crate) struct Cluster(Vec<(Process, u16)>);
 
-/// The time that a node may take for anything.
+/// The limit for any action of a node.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A cluster in which each node has a third of the slots; `None`, and a word about it, if Redis is
-/// not installed.
+/// A cluster in which each node has a third of the slots; `None`, with a message, if Redis is not
+/// installed.
 pub(crate) fn redis_cluster() -> Option<Cluster> {
     if let Some(cure) = redis_missing() {
         super::absent("Redis-cluster", cure);
         return None;
     }
-    // Each node also listens 10,000 ports above its own, unless it is told another.
+    // By default, a node also listens 10,000 ports above its own.
     let ports = free_ports(6).expect("free ports");
     let nodes = ports.chunks(2).map(|pair| {
         let (port, bus) = (pair[0], pair[1]);
@@ -53,7 +53,7 @@ impl Cluster {
         self.0[node].1
     }
 
-    /// What Redis' own client says after a command to a node.
+    /// The output of Redis' own client after a command to a node.
     #[track_caller]
     pub(crate) fn redis_cli(&self, node: usize, words: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
@@ -61,14 +61,14 @@ impl Cluster {
         output_of(command).trim_end().to_owned()
     }
 
-    /// How many keys each node has that match a pattern.
+    /// The keys on each node that match a pattern.
     pub(crate) fn keys(&self, pattern: &str) -> Vec<Vec<String>> {
         let keys = |node| self.redis_cli(node, &["keys", pattern]);
         let lines = |text: String| text.lines().map(str::to_owned).collect();
         (0..self.0.len()).map(|node| lines(keys(node))).collect()
     }
 
-    /// Moves slots from the first node to the second, keys and all.
+    /// Moves slots from the first node to the second, with their keys.
     pub(crate) fn reshard(&self, slots: u32) {
         let id = |node| self.redis_cli(node, &["cluster", "myid"]);
         let mut command = Command::new("redis-cli");
@@ -83,7 +83,7 @@ impl Cluster {
         self.0[node].0.kill();
     }
 
-    /// Starts it again, and waits until all nodes know of it.
+    /// Starts it again, and waits until all nodes know it.
     pub(crate) fn start_again(&mut self, node: usize) {
         self.0[node].0.start_again().expect("it starts");
         let port = self.port(node);

@@ -6,27 +6,26 @@ use std::process::Command;
 use super::process::{Process, free_ports};
 use super::{PATIENCE, absent};
 
-/// What Debian's package has; sshd insists on its whole path.
+/// The path in Debian's package; sshd requires an absolute one.
 const PROGRAM: &str = "/usr/sbin/sshd";
-/// The hosts, each with what is there instead of springload; of `one` and `two`, the one under test
-/// is found.
+/// The hosts. `one` and `two` have the program under test, the others something else in its place.
 const HOSTS: [&str; 6] = ["one", "two", "bare", "older", "other", "full"];
 
-/// A server with several names, each of them a host.
+/// A server with several names, each for one host.
 pub(crate) struct Sshd {
     server: Process,
     port: u16,
 }
 
 impl Sshd {
-    /// Starts one; `None`, and a word about it, when it is not installed. `program` is what its
-    /// hosts `one` and `two` find.
+    /// Starts one; `None`, with a message, if it is not installed. Its hosts `one` and `two` have
+    /// `program`.
     pub(crate) fn start(program: &Path) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
             absent("sshd", "install the package openssh-server");
             return None;
         }
-        // As root it wants the folder that a service would make.
+        // As root it needs the folder that a service would create.
         let _ = std::fs::create_dir_all("/run/sshd");
         let binaries = program.parent().expect("a folder").to_owned();
         let start = || {
@@ -41,13 +40,13 @@ impl Sshd {
             server.until(PATIENCE, |process| process.output().contains("Server listening"))?;
             Ok::<_, std::io::Error>(Self { server, port })
         };
-        // Between finding a free port and using it somebody else may take it: try again.
+        // Another process may take a free port before it is used: try again.
         let started = (0..3).find_map(|_| start().ok());
         Some(started.unwrap_or_else(|| start().expect("sshd starts")))
     }
 
-    /// `ssh` with settings that know its hosts: [`HOSTS`]; `closed`, where nobody listens;
-    /// `stranger`, whose key is another; and `keyless`, which does not know the user.
+    /// `ssh` with settings for its hosts: [`HOSTS`]; `closed`, without a listener; `stranger`, with
+    /// a different key; and `keyless`, which does not know the user.
     pub(crate) fn ssh(&self) -> String {
         format!("ssh -F {}", self.server.folder().join("ssh_config").display())
     }
@@ -93,12 +92,12 @@ fn write_settings(folder: &Path, binaries: &Path, port: u16) {
             "one" | "two" => format!(":{}", binaries.display()),
             _ => String::new(),
         };
-        // Files may have 8 blocks.
+        // Files are limited to 8 blocks.
         let small = r#",command="trap '' XFSZ; ulimit -f 8; sh -c \"$SSH_ORIGINAL_COMMAND\"""#;
         let small = if host == "full" { small } else { "" };
         let path = format!("{home}/bin{more}:/usr/bin:/bin");
         let environment = format!("environment=\"HOME={home}\",environment=\"PATH={path}\"");
-        // Agents that are started over ssh have no broker, whatever the host says.
+        // Agents that are started over ssh have no broker, whatever the host's environment.
         let environment = format!("{environment},environment=\"SPRINGLOAD_BROKER=amqp://broker\"");
         format!("{environment}{small} {}", key(&format!("key_{host}")))
     });
@@ -119,7 +118,7 @@ fn write_settings(folder: &Path, binaries: &Path, port: u16) {
     let mut client: String = HOSTS.into_iter().map(of_user).collect();
     client += &host("keyless", &format!("  IdentityFile {}\n", file("unknown")));
     client += &host("stranger", &format!("  UserKnownHostsFile {}\n", file("strange_hosts")));
-    // The port of nobody: only root may have it.
+    // Nothing listens on this port, which is reserved for root.
     client += &host("closed", "  Port 1\n");
     client += &host(
         "* !nowhere.invalid",

@@ -1,9 +1,9 @@
-//! YCSB's core with its `BasicDB`, and a binding of ours that does odd things.
+//! YCSB's core with its `BasicDB`, and a test binding with odd behavior.
 
 use super::absent;
 use super::database::{classpath, java_missing};
 
-/// The class path of both; `None`, and a word about it, when they are not installed.
+/// The class path of both; `None`, with a message, if they are not installed.
 pub(crate) fn class_path() -> Option<String> {
     match java_missing("ycsb") {
         Some(cure) => {

@@ -1,10 +1,10 @@
-//! Keys, texts and draws beside those that YCSB itself made. Knows nothing of requests.
+//! Keys, texts and draws compared with those of YCSB itself. Independent of requests.
 //!
 //! The files here were printed by small programs of ours that call YCSB 0.17.0 on Java 17:
 //! `keys.txt` has record numbers and their hashes; `draws.txt` counts a million draws of each
-//! generator (100,000 of each character) by the cells named below; `integrity.txt` is what its
-//! `BasicDB` was told to insert with `dataintegrity=true`, `zeropadding=22`. `reports.txt` has
-//! reports that YCSB printed.
+//! generator (100,000 of each character) by the cells named below; `integrity.txt` has what its
+//! `BasicDB` inserted with `dataintegrity=true`, `zeropadding=22`. `reports.txt` has reports that
+//! YCSB printed.
 
 mod report;
 mod series;
@@ -48,7 +48,7 @@ fn counts(name: &str) -> Vec<f64> {
     rows.flat_map(str::split_whitespace).map(|count| count.parse().unwrap()).collect()
 }
 
-/// Compares as many draws of ours, by cell, with YCSB's: Pearson's test that two samples come from
+/// Compares as many of our draws, by cell, with YCSB's: Pearson's test that two samples come from
 /// one distribution (Press and others, "Numerical Recipes", section 14.3, `chstwo`).
 fn compare(name: &str, mut draw: impl FnMut() -> u64) {
     let theirs = counts(name);
@@ -63,7 +63,7 @@ fn compare(name: &str, mut draw: impl FnMut() -> u64) {
     assert!(p > 0.01, "{name}: p = {p}\n{ours:?}");
 }
 
-/// The first twenty each by itself, then forty-nine together.
+/// The first twenty are separate cells, then forty-nine share one.
 const fn head(number: u64) -> u64 {
     if number < 20 { number } else { 20 + (number - 20) / 49 }
 }

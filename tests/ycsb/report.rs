@@ -1,4 +1,4 @@
-//! YCSB's report, read back as its readers do, and each of its forms on a stored record.
+//! YCSB's report, parsed as its readers do, and each of its forms for a stored record.
 
 use serde_json::Value;
 use springload::driver::TargetPlan;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const STORED: &str = include_str!("../reports/run.json");
 
-/// A record of operations alone, reported as `properties` want it; of its updates, some failed.
+/// A record of operations only, reported as `properties` ask; some of its updates failed.
 fn record(properties: &str) -> RunRecord {
     let mut record = read_json(STORED).expect("the stored record can be read");
     record.stages.retain(|stage| stage.name == "crud");
@@ -25,7 +25,7 @@ fn record(properties: &str) -> RunRecord {
     let second = crud.series.rows[0].kinds.get_mut(&OpKind::Update).unwrap();
     let whole = (update.service.histogram.clone(), update.response.histogram.clone());
     for (class, count, skip) in [(Failure::Conflict, 20, 3), (Failure::Timeout, 3, 0)] {
-        // The slowest, so that whatever mixes them up with the others shows.
+        // The slowest, so that confusing them with the others is noticed.
         let slowest = |whole: &Histogram| {
             let mut values: Vec<_> =
                 whole.inner().iter_recorded().map(|it| it.value_iterated_to()).collect();
@@ -68,8 +68,8 @@ fn render(name: &str, record: &RunRecord) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-/// A report as its readers see it: of each line that begins with a bracket, section and measure
-/// with the number. Numbers are decimal or not, as of the version.
+/// A report as its readers see it: the section, measure and number of each line that begins with a
+/// bracket. Whether numbers are decimal depends on the version.
 fn parse(text: &str) -> BTreeMap<(String, String), f64> {
     let mut numbers = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with('[')) {
@@ -83,7 +83,7 @@ fn parse(text: &str) -> BTreeMap<(String, String), f64> {
     numbers
 }
 
-/// Every number of a run's report beside those of the `run.json` that the same run has left.
+/// Compares every number of a run's report with the `run.json` of the same run.
 #[test]
 fn a_report_read_back_has_the_numbers_of_run_json() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,8 +131,8 @@ fn a_report_read_back_has_the_numbers_of_run_json() {
             ("95thPercentileLatency(us)", "p95_us"),
             ("99thPercentileLatency(us)", "p99_us"),
         ] {
-            // Nanoseconds, cut to whole microseconds there and rounded to two decimals here: 12.996
-            // is 12 there and 13.00 here.
+            // Nanoseconds, truncated to whole microseconds there and rounded to two decimals here:
+            // 12.996 is 12 there and 13.00 here.
             let (reported, rounded) = (of(&section, measure), service[key].as_f64().unwrap());
             let cut = [(rounded - 0.005).floor(), (rounded + 0.005).floor()];
             assert!(cut.contains(&reported), "{section} {measure}: {reported}, {rounded}");
@@ -144,10 +144,10 @@ fn a_report_read_back_has_the_numbers_of_run_json() {
     assert!(sections.len() == 6, "{sections:?}");
 }
 
-/// Line by line beside what YCSB's head of April 2026 printed on Java 17 of a mix of reads, inserts
-/// and updates on its `BasicDB`: the same sections, measures and forms of numbers in the same
-/// order. Lines about garbage collection are left out; so are the times of `CLEANUP`, which are
-/// not measured here.
+/// Compared line by line with the output of YCSB's head of April 2026 on Java 17 for a mix of
+/// reads, inserts and updates on its `BasicDB`: the same sections, measures and number formats in
+/// the same order. Lines about garbage collection are left out, and so are the times of `CLEANUP`,
+/// which are not measured here.
 #[test]
 fn lines_stand_in_the_order_of_ycsb() {
     let shape = |text: &str| -> Vec<String> {
@@ -172,9 +172,10 @@ fn lines_stand_in_the_order_of_ycsb() {
             format!("{property}\nhistogram.buckets=3\nmeasurement.histogram.verbose={verbose}");
         ours.plan.ycsb = Some(plan(&all));
         let (mut ours, mut theirs) = (shape(&render("ycsb", &ours)), shape(printed));
-        // `INSERT` and `UPDATE` meet in YCSB's hash table: the one that was done first is first.
+        // `INSERT` and `UPDATE` collide in YCSB's hash table, so the first one used comes first.
         theirs.sort_by_key(|line| (line.contains("Intended-"), line.contains("UPDATE]")));
-        // A percentile beyond the last bucket has no line: that depends on how slow they were.
+        // A percentile beyond the last bucket has no line; whether there is one depends on the
+        // speed.
         for lines in [&mut ours, &mut theirs] {
             lines.retain(|line| !(buckets && line.contains("99thPercentileLatency")));
         }
@@ -184,7 +185,7 @@ fn lines_stand_in_the_order_of_ycsb() {
     assert_eq!(compared, 8);
 }
 
-/// Where operations fail, `Operations` and times are of those that did not, and return codes of
+/// If operations fail, `Operations` and times count only those that did not, and return codes count
 /// all.
 #[test]
 fn failures_have_sections_of_their_own() {
@@ -226,7 +227,7 @@ fn each_measurement_type() {
     insta::assert_snapshot!("both_intervals", render("ycsb", &both));
 }
 
-/// The JSON exporters tell the same numbers as text.
+/// The JSON exporters report the same numbers as the text.
 #[test]
 fn json_has_the_lines_of_the_text() {
     let record = record("measurement.interval=both");
@@ -248,7 +249,7 @@ fn json_has_the_lines_of_the_text() {
     assert!(array.starts_with(start), "{array}");
 }
 
-/// As YCSB's own, printed by it with `-s`, but for numbers and time.
+/// The same as YCSB's own with `-s`, except for numbers and time.
 #[test]
 fn status_lines_are_those_of_ycsb() {
     let plan = plan("status=true\nstatus.interval=1.5\nlabel=lab");
@@ -270,7 +271,7 @@ fn status_lines_are_those_of_ycsb() {
     assert!(line.starts_with(&head), "{line}");
     assert!(line.contains("] [READ: Count=2250, Max=4124, Min=17, Avg=113.38, 50=50, "), "{line}");
     assert!(line.ends_with("] "), "{line}");
-    // Only what is new since the last line, and of that only what succeeded.
+    // Only what is new since the last line, and only successes.
     let line = at(4.0, &operations, true).expect("the last is always due");
     let head = format!("{time} 4 sec: 6000 operations; 1125 current ops/sec; [UPDATE: Count=1477,");
     assert!(line.starts_with(&head), "{line}");
@@ -278,7 +279,7 @@ fn status_lines_are_those_of_ycsb() {
     assert!(Status::new(&self::plan(""), None).is_none());
 }
 
-/// The form that YCSB writes, read as its users read it.
+/// The format of YCSB, read as its users do.
 #[test]
 fn rows_of_raw_tell_each_request() {
     let row =
@@ -303,7 +304,7 @@ fn rows_of_raw_tell_each_request() {
     assert!(both.contains("RawUPDATE-CONFLICT,"), "{both}");
 }
 
-/// Each request reaches whoever watches the run, and none the record.
+/// Each request is passed to the observer, but none is in the record.
 #[test]
 fn requests_are_reported_one_by_one_where_they_are_asked_for() {
     #[derive(Default)]
@@ -347,7 +348,7 @@ fn requests_are_reported_one_by_one_where_they_are_asked_for() {
     assert!(run(&plan).1.0.is_empty());
 }
 
-/// A log holds what was measured, in microseconds.
+/// A log contains what was measured, in microseconds.
 #[test]
 fn hdr_logs_hold_the_seconds() {
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -369,6 +370,6 @@ fn hdr_logs_hold_the_seconds() {
     assert_eq!(intervals.len(), record.stages[0].series.rows.len());
     let first = Histogram::decode(&intervals[0]).expect("a histogram");
     assert_eq!(first.len(), 2250);
-    // Three digits are kept.
+    // Three digits are stored.
     assert!(first.max().abs_diff(4124) <= 4, "{}", first.max());
 }

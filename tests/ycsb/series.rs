@@ -1,8 +1,8 @@
-//! Time series beside those of YCSB.
+//! Time series compared with YCSB's.
 //!
-//! `series.txt` has what `BasicTSDB` of YCSB's head (2026-04) was told, on Java 17: phase and
-//! threads, properties, lines. Values that are random are `*`, whole ones lost their `E`; fields of
-//! queries are sorted, and all lines.
+//! `series.txt` has the operations that `BasicTSDB` of YCSB's head (2026-04) received, on Java 17:
+//! phase and threads, properties, lines. Random values are replaced by `*`, whole ones lack their
+//! `E`; the fields of queries are sorted, and so are the lines.
 
 use springload::driver::basic::BasicPen;
 use springload::op::Pen as _;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const SERIES: &str = include_str!("series.txt");
 
-/// What all connections of a workload tell the database, together.
+/// The operations that all connections of a workload send together.
 fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
     let asker = Asker { threads, now_ms: 0, queries: phase == "run" };
     let (core, config) = SeriesConfig::read(properties, asker).expect("they make sense");
@@ -68,7 +68,7 @@ fn series_points_and_queries_are_those_of_ycsb() {
         let lines = ours(phase, threads.parse().expect("a number"), &properties);
         let mut lines: Vec<String> = lines.iter().map(|line| normal(line, integrity)).collect();
         if phase == "run" {
-            // So many queries that each there may be was asked by both.
+            // There are so many queries that both sides made every possible one.
             lines = BTreeSet::from_iter(lines).into_iter().collect();
         }
         lines.sort();

@@ -50,7 +50,7 @@ struct Place {
     byte_start: usize,
     byte_end: usize,
     is_primary: bool,
-    /// Where the macro was called that it came from.
+    /// The macro call it came from.
     expansion: Option<Box<Expansion>>,
 }
 
@@ -90,8 +90,8 @@ pub fn build(tree: &Path, target: &Path) -> std::io::Result<Built> {
     Ok(built)
 }
 
-/// The changes that errors are about. In a file where some errors stand in the text of a change,
-/// the others, which may only follow from them, wait for the next build.
+/// The changes that cause errors. In a file with some errors inside the text of a change, the other
+/// errors are left for the next build, because they may only follow from these.
 pub fn blamed(errors: &[Diagnostic], files: &BTreeMap<String, Woven>) -> BTreeSet<usize> {
     let (mut sure, mut around) = (BTreeSet::new(), BTreeMap::new());
     let mut settled = BTreeSet::new();
@@ -120,7 +120,7 @@ pub fn blamed(errors: &[Diagnostic], files: &BTreeMap<String, Woven>) -> BTreeSe
     sure
 }
 
-/// The change in whose own text a place begins.
+/// The change whose own text contains a place.
 fn switched(woven: &Woven, place: &Place) -> Vec<usize> {
     let inside = |(range, _): &&(Range<usize>, usize)| range.contains(&place.byte_start);
     let found = woven.switches.iter().filter(inside).min_by_key(|(range, _)| range.len());
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(blamed(&[35]), [2, 3]);
         assert_eq!(blamed(&[13, 25]), [2], "what is around waits");
         assert_eq!(blamed(&[50]), [0; 0]);
-        // What a macro expands to stands in another file; it was called in one that is woven.
+        // The expansion of a macro is in another file; the call is in a woven one.
         let mut error = error(35);
         let call = Expansion { span: error.spans[0].clone() };
         let within = Place { file_name: "macros.rs".into(), ..error.spans[0].clone() };

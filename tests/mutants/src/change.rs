@@ -15,7 +15,7 @@ pub enum Genre {
     StructField,
 }
 
-/// One change, as cargo-mutants has it.
+/// One change, in cargo-mutants' format.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Change {
     pub file: String,
@@ -46,15 +46,15 @@ pub fn rooms(toml: &str) -> Vec<String> {
     names.map(|glob| glob.trim_end_matches('*').to_owned()).collect()
 }
 
-/// What a room is called in tables: without `crates/` and `src/`.
+/// The title of a room in tables: without `crates/` and `src/`.
 pub fn title(room: &str) -> String {
     let room = room.trim_end_matches('/').trim_start_matches("crates/");
     let words = room.split('/').filter(|word| *word != "src");
     words.collect::<Vec<_>>().join("/")
 }
 
-/// What is appended to the crate's root so that cargo-mutants finds a room: it does not see modules
-/// that a macro declares. Returns that root, too.
+/// The line to append to the crate's root so that cargo-mutants finds a room: it does not see
+/// modules declared by a macro. Also returns the path of that root.
 pub fn declared(room: &str) -> Option<(String, String)> {
     let (home, inside) = room.split_once("src/")?;
     if inside.is_empty() {
@@ -75,7 +75,7 @@ pub fn read(list: &str) -> serde_json::Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// Files of the rooms in which cargo-mutants found nothing, though there are functions in them.
+/// Files of the rooms that contain functions, but in which cargo-mutants found nothing.
 pub fn unseen<'a>(files: &'a [String], changes: &[Change], rooms: &[String]) -> Vec<&'a str> {
     let changed: BTreeSet<&str> = changes.iter().map(|change| change.file.as_str()).collect();
     let examined = |file: &&str| rooms.iter().any(|room| file.starts_with(room));

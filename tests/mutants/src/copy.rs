@@ -1,4 +1,4 @@
-//! The copies of the tree: written only where they differ, so that little is built again.
+//! The copies of the tree: only files that differ are written, so that little is built again.
 
 use std::fs;
 use std::io;

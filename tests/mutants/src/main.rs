@@ -1,5 +1,5 @@
-//! Mutation tests by one build: all changes are woven into a copy of the tree, each behind a
-//! switch, and tried with the unit tests that reach them. docs/mutants.md has the reference.
+//! Mutation tests with a single build: all changes are woven into a copy of the tree, each behind a
+//! switch, and tried with the unit tests that reach them. See docs/mutants.md.
 
 mod builds;
 mod change;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether enough changes are caught.
+/// Returns whether enough changes are caught.
 fn make() -> Result<bool> {
     let root = env::current_dir()?;
     let work = root.join("target/mutants");
@@ -74,7 +74,7 @@ fn make() -> Result<bool> {
     tell(&work, &rooms, &changes, &left_out, &fates)
 }
 
-/// What cargo-mutants lists for a copy in which it finds every room.
+/// The list that cargo-mutants makes of a copy in which it finds every room.
 fn list(root: &Path, copy: &Path, files: &[String], rooms: &[String]) -> Result<String> {
     for name in files.iter().filter(|name| name.ends_with(".rs") || name.ends_with(".toml")) {
         let mut text = fs::read_to_string(root.join(name))?;
@@ -91,8 +91,8 @@ fn list(root: &Path, copy: &Path, files: &[String], rooms: &[String]) -> Result<
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Weaves and builds until all that is left compiles. Returns the programs with the unit tests, and
-/// why changes were left out.
+/// Weaves and builds until everything left compiles. Returns the programs with the unit tests, and
+/// the reasons changes were left out.
 fn weave_all(
     root: &Path,
     work: &Path,
@@ -124,14 +124,14 @@ fn weave_all(
     Err(format!("it does not compile after {ROUNDS} rounds").into())
 }
 
-/// What is known of a change as long as its file stays as it is.
+/// Identifies a change as long as its file does not change.
 fn key(root: &Path, change: &Change) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     fs::read(root.join(&change.file))?.hash(&mut hasher);
     Ok(format!("{:x} {}", hasher.finish(), change.name))
 }
 
-/// The changes that did not compile when their files were built the last time.
+/// The changes that did not compile the last time their files were built.
 fn recall(root: &Path, memory: &Path, changes: &[Change]) -> Result<BTreeMap<usize, &'static str>> {
     let text = fs::read_to_string(memory).unwrap_or_default();
     let known: HashSet<&str> = text.lines().collect();
@@ -159,7 +159,7 @@ fn remember(
     Ok(fs::write(memory, lines.concat())?)
 }
 
-/// Writes the copy, with all changes woven that are not left out.
+/// Writes the copy, with all changes woven in except those left out.
 fn write(
     root: &Path,
     tree: &Path,
@@ -197,7 +197,7 @@ fn write(
     Ok(woven)
 }
 
-/// An order in which neighbours are far apart, so that any part of it is of all rooms.
+/// Reorders the changes so that neighbors are far apart: any part of the list covers all rooms.
 fn spread(mut numbers: Vec<usize>) -> Vec<usize> {
     numbers.sort_by_key(|number| (*number as u32).wrapping_mul(0x9e37_79b1));
     numbers

@@ -1,11 +1,11 @@
-//! What came of the changes, by room.
+//! The results of the changes, by room.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::trial::Fate;
 
-/// Why a change is left out that does not compile.
+/// The reason for leaving out a change that does not compile.
 pub const UNVIABLE: &str = "does not compile";
 
 /// The changes of a room.
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// A line for each room, and what was left out of all.
+/// A line per room, and a total of what was left out.
 pub fn table(rooms: &BTreeMap<String, Row>, total: &Row) -> String {
     let mut out = format!(
         "{:<20}{:>8}{:>8}{:>13}{:>10}{:>11}{:>18}\n",

@@ -15,7 +15,7 @@ static ON: AtomicU32 = AtomicU32::new(UNREAD);
 static FILE: OnceLock<String> = OnceLock::new();
 static ASKED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
-/// Whether the change of that number is on.
+/// Whether the change with that number is on.
 #[inline]
 pub fn is(number: u32) -> bool {
     let on = ON.load(Ordering::Relaxed);

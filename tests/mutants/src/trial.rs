@@ -1,4 +1,4 @@
-//! Runs the unit tests: each alone, to see which changes it reaches, and then, for each change,
+//! Runs the unit tests: each one alone, to see which changes it reaches; and then, for each change,
 //! those that reach it.
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use crate::builds::Program;
 
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
-/// Tests run in one process as long as they take no longer together.
+/// Tests are run in one process as long as they take no longer than this together.
 const TOGETHER: Duration = Duration::from_millis(500);
-/// What tests of this time together do not notice is missed: the slowest tests reach nearly every
-/// change, and would take nearly all of the time.
+/// A change that tests of this total duration do not catch counts as missed: the slowest tests
+/// reach nearly every change, and would take nearly all of the time.
 const ENOUGH: Duration = Duration::from_secs(10);
 
-/// A test, and how long it takes.
+/// A test, and its duration.
 #[derive(Clone, Debug)]
 struct Test {
     program: usize,
@@ -48,7 +48,7 @@ pub enum Fate {
 enum End {
     Passed,
     Failed,
-    /// By a signal, or out of time.
+    /// By a signal, or because of its time limit.
     Killed,
 }
 
@@ -100,7 +100,7 @@ impl Reach {
         self.tests.len()
     }
 
-    /// Tries the changes, in this order, until the time is over.
+    /// Tries the changes, in this order, until time runs out.
     pub fn try_all(&self, changes: &[usize], until: Instant) -> BTreeMap<usize, Fate> {
         let fates = Mutex::new(BTreeMap::new());
         side_by_side(changes.len(), |at| {
@@ -134,7 +134,7 @@ impl Reach {
         groups
     }
 
-    /// A failure has to come twice: what fails by chance catches nothing.
+    /// A failure must be reproduced: a test that fails by chance catches nothing.
     fn catches(&self, change: usize, group: &[&Test]) -> bool {
         let program = &self.programs[group[0].program];
         let names: Vec<&str> = group.iter().map(|test| test.name.as_str()).collect();
@@ -149,7 +149,7 @@ impl Reach {
     }
 }
 
-/// The first groups, until they take long enough together; one at least.
+/// The first groups, until their total duration is long enough; at least one.
 fn enough<'a, 'b>(groups: &'a [Vec<&'b Test>]) -> &'a [Vec<&'b Test>] {
     let mut spent = Duration::ZERO;
     let more = |group: &&Vec<&Test>| {
@@ -208,7 +208,7 @@ fn run(program: &Program, asked: &str, names: &[&str], limit: Duration) -> io::R
     })
 }
 
-/// How a process ended; none if it ran out of time, with all that it started.
+/// How a process ended. `None` if it ran out of time: then it and its children are killed.
 fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let (start, mut nap) = (Instant::now(), Duration::from_millis(1));
     loop {

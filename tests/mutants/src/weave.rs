@@ -1,7 +1,7 @@
 //! Weaves all changes of a file into its text, each behind its switch.
 //!
-//! Works on the text at the spans of the syntax tree, so that all else, line numbers too, stays as
-//! it is. Knows what each kind of change looks like, and nothing of files and builds.
+//! Edits the text at the spans of the syntax tree, so that everything else, including line numbers,
+//! is unchanged. Knows the form of each kind of change, but nothing of files and builds.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,17 +18,17 @@ use crate::change::{Change, Genre, Place};
 #[derive(Default)]
 pub struct Woven {
     pub text: String,
-    /// The bytes that are there for one change alone.
+    /// The bytes that belong to a single change.
     pub switches: Vec<(Range<usize>, usize)>,
-    /// What was rewritten around changes, with these.
+    /// The ranges that were rewritten around changes, with those changes.
     pub wraps: Vec<(Range<usize>, Vec<usize>)>,
-    /// Changes that cannot be woven, and why.
+    /// Changes that cannot be woven, with the reasons.
     pub left_out: Vec<(usize, &'static str)>,
 }
 
 enum Piece {
     Text(String),
-    /// The text that is there for one change.
+    /// The text of a single change.
     Switch(usize, String),
     Open,
     Close(Vec<usize>),
@@ -40,7 +40,7 @@ struct Edit {
     pieces: Vec<Piece>,
 }
 
-/// `changes` have their numbers; `path` is that of the function that tells whether one is on.
+/// `changes` are numbered; `path` is that of the function that reports whether one is on.
 pub fn weave(source: &str, changes: &[(usize, &Change)], path: &str) -> syn::Result<Woven> {
     let file = syn::parse_file(source)?;
     let mut wanted: HashMap<(Genre, Place), Vec<(usize, &str)>> = HashMap::new();
@@ -93,7 +93,7 @@ struct Weaver<'a> {
     path: &'a str,
     edits: Vec<Edit>,
     left_out: Vec<(usize, &'static str)>,
-    /// Why nothing can be woven here.
+    /// The reason nothing can be woven here.
     frozen: Option<&'static str>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Weaver<'a> {
         self.frozen = before;
     }
 
-    /// The value first as it is written, so that its type is not that of a change.
+    /// The original value comes first, so that a change does not determine its type.
     fn choice(&self, unchanged: &str, changed: &[(usize, String)]) -> Vec<Piece> {
         let any: Vec<String> = changed.iter().map(|(number, _)| self.is(*number)).collect();
         let mut pieces = vec![text(format!("if !({}) {{ {unchanged} }} ", any.join(" | ")))];
@@ -159,7 +159,7 @@ impl<'a> Weaver<'a> {
             self.frozen = None;
         }
         if let Some(first) = block.stmts.first() {
-            // What is returned first decides what `impl` stands for.
+            // The first returned value determines the type that `impl` stands for.
             let written = signature.output.to_token_stream().to_string();
             let opaque = written.split(|c: char| !c.is_alphanumeric()).any(|word| word == "impl");
             let frozen = self.frozen;
@@ -198,7 +198,7 @@ impl<'a> Weaver<'a> {
     fn assignment(&mut self, node: &syn::ExprBinary, changes: &[(usize, &str)]) {
         let target = node.left.to_token_stream().to_string();
         let sign = node.op.to_token_stream().to_string();
-        // The target is written after the value, as often as it takes: nothing is woven into it.
+        // The target may be repeated after the value: nothing is woven into it.
         self.within(TARGET, |this| this.visit_expr(&node.left));
         let skip = start(node.right.span()) - start(node.span());
         self.edit(start(node.span()), skip, vec![Piece::Open, text("(match (")]);
@@ -313,7 +313,7 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
         self.edit(end(node.span()), 0, pieces);
     }
 
-    /// Without an arm, a match may lack a case: that is an error about the match as a whole.
+    /// A match without an arm may lack a case, which is an error about the match as a whole.
     fn visit_expr_match(&mut self, node: &'ast syn::ExprMatch) {
         let arms = node.arms.iter().map(|arm| (Genre::MatchArm, place(arm.span().start())));
         let found = arms.filter_map(|at| self.wanted.get(&at)).flatten();
@@ -371,7 +371,7 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
 
     fn visit_expr_closure(&mut self, node: &'ast syn::ExprClosure) {
         let before = self.frozen.take();
-        // What a const fn calls is const, and an assignment's target is written twice.
+        // Calls in a const fn must be const, and an assignment's target is written twice.
         if matches!(before, Some(CONST_FN | TARGET)) {
             self.frozen = before;
         }
@@ -379,7 +379,7 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
         self.frozen = before;
     }
 
-    // Nothing can be asked while the program is compiled.
+    // Switches cannot be read at compile time.
 
     fn visit_item_const(&mut self, node: &'ast syn::ItemConst) {
         self.within("constant", |this| visit::visit_item_const(this, node));
@@ -428,7 +428,7 @@ mod tests {
     use super::*;
     use crate::change::Span as At;
 
-    /// Weaves changes that are given as what stands at their place, the genre and the replacement.
+    /// Weaves changes that are given as the text at their place, the genre and the replacement.
     fn woven(source: &str, changes: &[(&str, Genre, &str)]) -> Woven {
         let change = |&(at, genre, replacement): &(&str, Genre, &str)| {
             let before = &source[..source.find(at).expect("it is there")];
@@ -446,7 +446,7 @@ mod tests {
         woven
     }
 
-    /// The numbers that are asked for, in the order of the text.
+    /// The numbers of the switches, in the order of the text.
     fn asked(woven: &Woven) -> Vec<usize> {
         let parts = woven.text.split("m::is(").skip(1);
         parts.filter_map(|part| part.split(')').next()?.parse().ok()).collect()
