@@ -1,20 +1,20 @@
-//! The page of `--format html` in a browser, as a reader has it: from disk, without a network.
+//! The page of `--format html` in a browser, as a reader sees it: from disk, without a network.
 //!
-//! Chromium opens it, driven by `page.js` beside this file; `package.json` names the npm package
-//! that drives it. `SPRINGLOAD_PICTURES=FOLDER` leaves pictures of what was seen there.
+//! Chromium opens it, driven by `page.js` next to this file through the npm package that
+//! `package.json` names. `SPRINGLOAD_PICTURES=FOLDER` saves screenshots in that folder.
 
 use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Set to 1, a browser that is not installed is a failure and not a skip.
+/// If set to 1, a browser that is not installed is a failure, not a skip.
 const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
-/// Where pictures go, if anywhere.
+/// The folder for screenshots, if any.
 const PICTURES_VARIABLE: &str = "SPRINGLOAD_PICTURES";
-/// As many checks as `page.js` has.
+/// The number of checks in `page.js`.
 const CHECKS: usize = 17;
 
-/// Chromium, and what drives it; `None`, and a word about it, where one is missing.
+/// Chromium, and the package that drives it; `None`, with a message, if one is missing.
 fn browser() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -42,13 +42,13 @@ fn springload(arguments: &[&str]) {
         .stdin(Stdio::null())
         .output()
         .expect("springload starts");
-    // A busy machine makes a run untrustworthy, which is no matter here.
+    // A busy machine makes a run untrustworthy, which does not matter here.
     let code = output.status.code();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(code, Some(0 | 4 | 5)), "{arguments:?} ended in {code:?}: {err}");
 }
 
-/// A server that stands still for a while, each second and a half.
+/// A server that stalls for a while every second and a half.
 struct Stalling {
     process: Child,
     url: String,

@@ -1,4 +1,4 @@
-//! `springload ab`: two settings by turns, against a server that is slower for one of them.
+//! `springload ab`: two settings alternately, against a server that is slower for one of them.
 
 use crate::springload::{BINARY, Finished, binary, springload};
 use crate::trend::{run, save};
@@ -37,7 +37,7 @@ fn a_slower_server_is_found_worse_and_the_verdict_is_saved() {
     assert_eq!((&json["verdict"], &json["layout"]), (&"worse".into(), &"interleaved".into()));
     let p50 = json["comparisons"].as_array().expect("figures");
     let p50 = p50.iter().find(|it| it["metric"] == "p50").expect("a median");
-    // How wide the interval is depends on the machine.
+    // The width of the interval depends on the machine.
     assert!(p50["low"].as_f64().expect("an end") > 1.0, "{p50:#}");
     assert!(p50["ratio"].as_f64().expect("a ratio") > 1.5, "{p50:#}");
     assert_eq!(json["differs"][0]["what"], "command");
@@ -60,7 +60,7 @@ fn a_slower_server_is_found_worse_and_the_verdict_is_saved() {
     let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
     assert!(page.contains("B is worse") && page.contains("<svg class=\"forest\""));
     assert!(page.contains("<p>the machine itself: null responder "));
-    // The same is found in the folders of the sides, later.
+    // `compare` finds the same in the folders of the sides, later.
     let side = |name: &str| folder.path().join(name).display().to_string();
     let again = springload(["compare", &side("a"), &side("b"), "--format", "json"]);
     assert_eq!(judged(&again)["verdict"], "worse");
@@ -101,7 +101,7 @@ fn saved_runs_tell_beforehand_how_many_pairs_it_takes() {
     };
     let few = "fewer than 4 saved runs of A's plan";
     assert!(stderr_of(&["--dry-run"]).contains(few));
-    // Runs of B say nothing of A, even if only a command before them made the difference.
+    // Runs of B say nothing about A, even if the difference was only in a command before them.
     let runs = folder.path().join("springload-runs");
     for nth in 0..8 {
         save(&runs, &format!("ab-1/b/{nth:02}"), &run(nth, 1.0));
@@ -154,7 +154,7 @@ fn what_was_interrupted_goes_on_where_it_was() {
     };
     let measured = control();
     assert_eq!(measured.as_array().map(Vec::len), Some(3), "{measured}");
-    // One that is not complete or of another plan is measured again, and nothing else.
+    // A run that is incomplete or has another plan is measured again, and nothing else.
     let change = |name: &str, change: &dyn Fn(&mut Value)| {
         let file = output.join(name).join("run.json");
         let text = std::fs::read_to_string(&file).expect("a record");
@@ -184,7 +184,7 @@ fn the_page_is_there_after_each_pair_and_says_that_nothing_is_decided() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (fast, slow) = (server(1), server(20));
     let (pages, output) = (folder.path().join("pages"), folder.path().join("ab"));
-    // What the page says is noted before each run of B; in the third pair, Ctrl-C is pressed there.
+    // A command notes the page before each run of B; in the third pair it presses Ctrl-C.
     let note = format!(
         "n=$(ls '{0}'/b 2>/dev/null | wc -l); cp '{0}/report.html' '{1}'-$n 2>/dev/null; \
          test $n -lt 2 -o -e '{1}'-go || {{ kill -INT $PPID; sleep 2; }}",
@@ -202,7 +202,7 @@ fn the_page_is_there_after_each_pair_and_says_that_nothing_is_decided() {
     assert!(under_way.contains("http-equiv=\"refresh\""), "it is loaded again");
     let ended = page(&output);
     assert!(ended.contains("<h1>B against A, after 2 of 6 pairs</h1>"));
-    // "not trustworthy" comes before it where the machine was too busy.
+    // If the machine was too busy, "not trustworthy" comes before it.
     assert!(ended.contains("after 2 of 6 pairs, no verdict yet</strong>"));
     assert!(ended.contains("the comparison was ended early"), "it is not under way any more");
     assert!(ended.contains("There may be a verdict after 3, 5 or 6 pairs, not before"));
@@ -235,7 +235,7 @@ fn a_page_that_cannot_be_written_does_not_end_it() {
 fn a_run_that_failed_as_a_whole_is_measured_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let server = server(1);
-    // What the command says is no part of the report.
+    // The command's output is not part of the report.
     let words = [&server.url(), "--pairs", "1", "--before-b", "echo again", "--format", "json"];
     let run = ab(folder.path(), &words);
     assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
@@ -278,7 +278,7 @@ fn another_springload_can_measure_a() {
     assert!(matches!(run.code, 0 | 5 | 7), "{}", run.stderr);
     let json = judged(&run);
     assert_eq!(json["a"].as_array().map(Vec::len), Some(2));
-    // It is the same program with the same plan.
+    // It is the same program with the same plan, so nothing differs.
     assert_eq!(json["differs"], serde_json::json!([]), "{}", json["differs"]);
     let secret = url.replace("http://", "http://user:s3cret@");
     ab(&output, &[&secret, "--against", BINARY]).refused(2, &["SPRINGLOAD_PASSWORD"]);

@@ -1,4 +1,4 @@
-//! The scripts behind `action.yml`, with the files that GitHub gives to a step.
+//! The scripts behind `action.yml`, with the files that GitHub provides to a step.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Step {
         self.output.status.code()
     }
 
-    /// What it has printed.
+    /// Its output.
     pub(crate) fn printed(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
@@ -92,7 +92,7 @@ fn what_fails_fails_the_step() {
     let printed = String::from_utf8_lossy(&step.output.stdout).into_owned();
     assert!(printed.contains("\n::error::errors < 0 %25: missed, 0 %25\n"), "{printed}");
 
-    // Port 1 of this machine: nothing is there, so there is nothing to keep.
+    // Nothing listens on port 1 of this machine, so there is nothing to save.
     let step = Step::of("run http://127.0.0.1:1");
     assert_eq!(step.status(), Some(3), "{:?}", step.output);
     let printed = String::from_utf8_lossy(&step.output.stdout).into_owned();
@@ -101,14 +101,14 @@ fn what_fails_fails_the_step() {
     assert!(why.contains("refused") && why.contains("127.0.0.1:1"), "{why}");
     let step = Step::of("run \"not closed");
     assert_eq!(step.output.status.code(), Some(2), "{:?}", step.output);
-    // Nothing in the arguments is carried out by the shell.
+    // The shell does not expand the arguments or carry out anything in them.
     let step = Step::of("run $(touch carried-out) `touch carried-out`; touch carried-out");
     assert_eq!(step.output.status.code(), Some(2), "{:?}", step.output);
     assert!(!step.folder.path().join("carried-out").exists());
 }
 
-/// The commands that the runner carries out of a log, as it reads them: at the beginning of a line,
-/// but for white space, unless they are stopped; `##[` in any place is the older form.
+/// The workflow commands in a log, parsed as the runner does: at the beginning of a line, after any
+/// white space, unless commands are stopped; `##[` in any place is the older form.
 fn commands(log: &str) -> Vec<&str> {
     let (mut stopped, mut found) = (None::<&str>, Vec::new());
     for line in log.split(['\n', '\r']).map(str::trim_start) {
@@ -127,7 +127,7 @@ fn commands(log: &str) -> Vec<&str> {
 
 #[test]
 fn a_server_has_the_runner_do_nothing() {
-    // In every reason, and in what it calls itself.
+    // In every error reason, and in the server's name.
     const EVIL: &str = "::add-mask::a%0A::set-env name=A::b ##[set-env name=A]b";
     let server = Server::stand_in(Options::default());
     let answers = |request: &Message| {
@@ -161,7 +161,7 @@ fn a_server_has_the_runner_do_nothing() {
         assert!(found.iter().all(|name| *name == "error"), "{found:?} in {log}");
         assert!(log.contains("::stop-commands::") && !found.is_empty(), "{log}");
     }
-    // Without the word, the same log would have commands.
+    // Without the stop token, the same log would contain commands.
     assert_eq!(
         commands("a\n  ::add-mask::x\n##[set-env name=A]b"),
         ["add-mask", "##[set-env name=A]b"]

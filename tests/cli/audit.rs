@@ -1,5 +1,5 @@
-//! What the server says it has stored, and what is there: `--verify`, `--audit` and
-//! `springload audit`, against a stand-in that lies, and one that does not.
+//! What the server claims to have stored, and what it has: `--verify`, `--audit` and `springload
+//! audit`, against a stand-in that lies, and one that does not.
 
 use crate::servers::Server;
 use crate::springload::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const MIX: [&str; 6] = ["--docs", "1k", "--batch", "100", "-c", "4"];
 
-/// A server that tells this lie about so many documents.
+/// A server that tells this lie about this fraction of the documents.
 fn lying(lie: Lie, fraction: f64) -> Server {
     let fault = Fault::Lie(lie);
     let named = vec![Occurrence { fault, fraction, from_ns: 0, until_ns: None }];
@@ -22,7 +22,7 @@ fn lying(lie: Lie, fraction: f64) -> Server {
     Server::stand_in(Options { faults, ..Options::default() })
 }
 
-/// How often the server has lied.
+/// The number of lies the server told.
 fn times_lied(server: &Server, lie: Lie) -> u64 {
     let counters = get(&format!("{}/_springload/counters", server.url));
     let (name, _) = Fault::NAMES.iter().find(|(_, it)| *it == Fault::Lie(lie)).expect("a name");
@@ -40,12 +40,12 @@ fn run(server: &Server, more: &[&str]) -> Finished {
     measure(words)
 }
 
-/// A third of that, for a server that lies three times as often.
+/// A third of the usual run, for a server that lies three times as often.
 fn short_run(server: &Server, more: &[&str]) -> Finished {
     measure([&["run", &server.url, "--ops", "2k"], &MIX[..], more].concat())
 }
 
-/// The classes of what was wrong in a stage.
+/// The classes of errors in a stage.
 fn wrong(run: &Finished, stage: &str) -> BTreeMap<String, u64> {
     let verify = run.operation(stage, "verify");
     let failures = verify["failures"].as_object().cloned().unwrap_or_default();
@@ -75,7 +75,7 @@ fn a_lie_about_a_document_in_the_answer_to_ones_own_operation_is_found_each_time
         assert_eq!(run.code, 6, "{}", run.stderr);
         assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
     }
-    // At a rate, connections share their documents.
+    // At a rate, documents are shared by all connections.
     for rate in [&[][..], &["-r", "4k"]] {
         let honest = Server::stand_in(Options::default());
         let run = run(&honest, &[&own[..], rate].concat());
@@ -98,7 +98,7 @@ fn a_lie_about_a_read_is_found_by_verify_each_time() {
         assert!(lies > 3, "{lies}");
         assert_eq!(run.code, 6, "{}", run.stderr);
         assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
-        // The first ten have their documents.
+        // The first ten findings include their documents.
         let verify = run.operation("crud", "verify");
         let findings = verify["findings"].as_array().expect("findings");
         assert_eq!(findings.len() as u64, lies.min(10));
@@ -131,7 +131,7 @@ fn a_lie_about_a_write_is_found_by_the_audit_each_time() {
         assert_eq!(run.code, 6, "{}", run.stderr);
         let found = wrong(&run, "audit");
         assert!(found.keys().all(|class| classes.contains(&class.as_str())), "{found:?}");
-        // Two lies may be about the same document.
+        // Two lies may concern the same document.
         let sum: u64 = found.values().sum();
         assert!(sum <= lies && sum + 1 >= lies, "{lie:?}: {sum} of {lies}");
         let report = run.report("text").stdout;
@@ -152,12 +152,12 @@ fn there_is_no_false_alarm() {
         assert_eq!(number(&run.operation("audit", "verify")["ok"]), written);
         let report = run.report("text").stdout;
         assert!(report.contains(" · all as acknowledged"), "{report}");
-        // The database is gone, and with it the use of the journal.
+        // The database is gone, so the journal is of no more use.
         assert!(!run.output().join("journal").exists());
     }
 }
 
-/// Command lines of verbs that write, with the stages that read in them, if they verify.
+/// Command lines of verbs that write, each with the stage that reads, if they verify.
 fn writers(url: &str) -> Vec<(Vec<String>, Option<&'static str>)> {
     let lines = [
         ("burst {url} -c 4 -d 300ms --both --audit --verify", Some("burst_read")),
@@ -214,7 +214,7 @@ fn what_had_no_answer_is_no_alarm() {
     }
 }
 
-/// Waits until `path` has at least so many bytes.
+/// Waits until `path` has at least this many bytes.
 fn grows_to(path: &Path, bytes: u64) {
     for _ in 0..3_000 {
         if std::fs::metadata(path).map_or(0, |data| data.len()) >= bytes {
@@ -233,7 +233,7 @@ fn a_run_that_was_killed_can_be_audited() {
     let mut command = binary();
     command.args(["run", &server.url, "-d", "60s", "--audit", "-q"]).args(MIX).arg("-o").arg(&out);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    // The second stage, some thousand writes into it.
+    // In the second stage, some thousand writes into it.
     grows_to(&out.join("journal/0001-0000.journal"), 64_000);
     child.kill().expect("it runs");
     child.wait().expect("it ends");
@@ -241,7 +241,7 @@ fn a_run_that_was_killed_can_be_audited() {
     let audited = measure(["audit", out]).passed();
     let checked = number(&audited.operation("audit", "verify")["ok"]);
     assert!(checked > 1_000, "{checked}");
-    // One more of what was acknowledged is lost.
+    // Now one more acknowledged document is lost.
     let database = audited.database();
     let url = format!("{}/{database}", server.url);
     let listing = get(&format!("{url}/_all_docs?limit=1"));
@@ -274,7 +274,7 @@ fn each_document_that_is_gone_is_found_after_a_run_that_ended_by_the_clock() {
     let server = Server::stand_in(Options::default());
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out").into_os_string().into_string().expect("UTF-8");
-    // Many connections with many deletions: when time is up, some have one ready to be sent.
+    // Many connections and many deletions: when time is up, some have one ready to send.
     let mix = ["--mix", "create=1,delete=1", "-c", "50", "-d", "500ms", "--docs", "2k"];
     let words = [&["run", &server.url, "--audit", "--keep", "-q", "-o", &out], &mix[..]].concat();
     let run = springload(words);
@@ -300,7 +300,7 @@ fn an_audit_that_was_interrupted_does_not_count_the_rest() {
     let mut run = binary();
     run.args(["run", &server.url, "--docs", "40k", "--ops", "20", "--audit", "--keep", "-q", "-o"]);
     run.arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
-    // Half a minute long, of which it gets eight seconds.
+    // It would take half a minute, and gets eight seconds.
     let mut audit = Command::new("timeout");
     audit.args(["-s", "INT", "8", BINARY, "audit", "-c", "1", "-q", "-o"]).arg(&again).arg(&out);
     audit.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
@@ -332,7 +332,7 @@ fn what_nobody_has_written_is_counted() {
         report.starts_with("✗ FAILED  data wrong: 2 documents that this run did not write"),
         "{report}"
     );
-    // In a database with documents of its own there is nothing to be counted.
+    // If the database has other documents, they cannot be counted.
     let words = ["run", &format!("{}/{database}", server.url), "--use-existing", "--id", "uuid"];
     let run = measure([&words[..], &["--docs", "50", "--ops", "50", "--audit"]].concat());
     assert_eq!(run.record["extra_documents"], Value::Null);
@@ -340,7 +340,7 @@ fn what_nobody_has_written_is_counted() {
 
 #[test]
 fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
-    // A limit on the size of files instead of a full disk: record and page are below it.
+    // A file size limit instead of a full disk: record and page are smaller than it.
     let limit = "trap '' XFSZ; ulimit -f 5000";
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "60k", "--batch", "1k", "--ops", "20", "-c", "2"];
@@ -351,13 +351,13 @@ fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
     assert!(run.record["journal_broken"].is_string(), "{}", run.record["journal_broken"]);
     assert!(wrong(&run, "audit").is_empty());
     assert_eq!(run.record["extra_documents"], Value::Null);
-    // Nor is it complete later.
+    // Nor does it become complete later.
     let again = measure(["audit", run.output().to_str().expect("UTF-8")]);
     assert_eq!(again.code, 5, "{}", again.stderr);
     assert!(again.stderr.contains(message), "{}", again.stderr);
 }
 
-/// Its notes are only half of it: what is written next would look wrong.
+/// Only half of its notes are written: later writes would look wrong.
 #[test]
 fn a_run_that_goes_on_is_not_audited() {
     let server = Server::stand_in(Options::default());
@@ -374,7 +374,8 @@ fn a_run_that_goes_on_is_not_audited() {
     run.finish();
 }
 
-/// Half of the notes are gone, as after a power failure: what was deleted in that half looks lost.
+/// Half of the notes are missing, as after a power failure: documents deleted in that half look
+/// lost.
 #[test]
 fn a_journal_that_was_cut_accuses_nobody() {
     let server = Server::stand_in(Options::default());
@@ -398,7 +399,7 @@ fn writes_that_could_not_be_noted_accuse_nobody() {
     let limit = "trap '' XFSZ; ulimit -f 3000";
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "1k", "--ops", "40k", "-c", "4", "-t", "1"];
-    // Documents change, are deleted, and are new, and nothing says so.
+    // Documents are changed, deleted and created without any note of it.
     let more = ["--mix", "create=1,update=2,delete=1", "--keep", "--audit"];
     let run = measure_after(limit, [&words[..], &more].concat());
     let message = "audit incomplete: notes of writes are missing: ";
@@ -425,7 +426,7 @@ fn what_cannot_be_looked_for_is_refused() {
     let run = measure(["run", "--docs", "20", "--ops", "20"]);
     let out = run.output();
     refuse(&["audit", out.to_str().expect("UTF-8")], &["RUN", "--audit"]);
-    // A journal without a file, or of another run in the same folder, proves nothing.
+    // An empty journal, or one of another run in the same folder, proves nothing.
     let audited = measure(["run", "--docs", "20", "--ops", "20", "--audit"]);
     let out = audited.output();
     std::fs::create_dir(out.join("journal")).expect("a folder");

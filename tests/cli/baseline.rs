@@ -1,4 +1,4 @@
-//! `--baseline`: a run judged by earlier ones.
+//! `--baseline`: a run compared with earlier ones.
 
 use crate::springload::{BINARY, springload};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Small and always the same, at a rate that any machine keeps.
+/// Small and always the same, at a rate that any machine sustains.
 const FLAGS: [&str; 9] = ["run", "basic", "--docs=50", "-n", "300", "-r", "300", "-c", "2"];
 
-/// Runs the usual plan in `folder`, and whatever else is asked for.
+/// Runs the usual plan in `folder`, with more flags.
 fn run(folder: &Path, more: &[&str]) -> Output {
     let mut command = Command::new(BINARY);
     command.args(FLAGS).args(["--format", "text"]).args(more).current_dir(folder);
@@ -27,7 +27,7 @@ fn record() -> Value {
         let folder = tempfile::tempdir().expect("a temporary folder");
         run(folder.path(), &["-o", "one"]);
         let mut record = stored(&folder.path().join("one"));
-        // However busy the machine was.
+        // Independent of how busy the machine was.
         for stage in record["stages"].as_array_mut().expect("stages") {
             stage["verdict"] = json!({ "kind": "closed" });
         }
@@ -43,7 +43,7 @@ fn stored(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Saves such a run, so many times as fast.
+/// Saves such a run, this many times as fast.
 fn save(folder: &Path, name: &str, speed: f64) {
     let mut record = record();
     for stage in record["stages"].as_array_mut().expect("stages") {
@@ -79,7 +79,7 @@ fn a_run_that_is_much_slower_than_its_baseline_ends_in_7() {
     assert_eq!((&figure["verdict"], &figure["broken"]), (&json!("worse"), &json!(true)));
     assert!(figure["low"].as_f64() < figure["change"].as_f64(), "{figure}");
     assert_eq!(record["result"]["exit_status"], 7);
-    // The record is judged by itself.
+    // The record contains all that its verdict needs.
     std::fs::remove_dir_all(folder.path().join("fast")).expect("they are there");
     let ask = |format: &str| {
         let new = folder.path().join("new").display().to_string();
@@ -109,7 +109,7 @@ fn a_run_as_good_as_its_baseline_passes() {
     let judged = &record["thresholds"][0];
     assert_eq!(judged["expression"], "all.throughput < 0.9 * baseline");
     assert!(judged["limit"].as_f64() < judged["value"].as_f64(), "{judged}");
-    // The plan has the value: it can be run again without the baseline.
+    // The plan contains the baseline's value: it can be run again without the baseline.
     std::fs::remove_dir_all(folder.path().join("slow")).expect("it is there");
     let again = Command::new(BINARY)
         .args(["run", "new/run.json", "-q"])
@@ -120,7 +120,7 @@ fn a_run_as_good_as_its_baseline_passes() {
     assert!(matches!(again.status.code(), Some(0 | 5)), "{}", text(&again.stderr));
 }
 
-/// Refused before anything is sent.
+/// Asserts that the run is refused before anything is sent.
 fn refused(folder: &Path, more: &[&str], words: &[&str]) {
     let output = run(folder, &[more, &["-o", "new"]].concat());
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -187,7 +187,7 @@ fn a_server_on_another_port_has_the_same_baseline_unless_told_otherwise() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let work = ["--docs=50", "-n", "300", "-r", "300", "-c", "2", "--noise", "warn"];
     let measured = |gate: &[&str]| {
-        // A new port each time.
+        // The port is new each time.
         let server = crate::servers::Server::stand_in(springload::embedded::Options::default());
         let mut command = Command::new(BINARY);
         command.args(["run", &server.url]).args(work).args(gate).current_dir(folder.path());
@@ -204,7 +204,7 @@ fn a_server_on_another_port_has_the_same_baseline_unless_told_otherwise() {
     record["warnings"] = json!([]);
     record["result"] = json!({ "kind": "passed", "exit_status": 0 });
     std::fs::write(file, record.to_string()).expect("a record");
-    // What is none has a reason.
+    // A run that does not count is listed with the reason.
     let other = folder.path().join("runs/other");
     std::fs::create_dir(&other).expect("a folder");
     record["plan"]["connections"] = json!(77);

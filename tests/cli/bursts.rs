@@ -1,4 +1,4 @@
-//! Bursts: what the record and the files say is what the server counted.
+//! Bursts: the record and the files match the server's counts.
 
 use springload::embedded::Options;
 
@@ -66,7 +66,7 @@ fn a_conditional_reader_is_told_that_nothing_has_changed() {
         std::fs::read_to_string(run.output().join("csv/couchdb_3readers_1sec_10bytes_average.csv"));
     let table = table.expect("a table");
     assert!(table.lines().skip(1).all(|line| line.contains('.')), "{table}");
-    // Without it none is sent, and every answer is the document.
+    // Without the header none is sent, and every response is the document.
     let run = measure(["bm-couchdb", "-n", "3", "-t", "1", "--read", &server.url]).passed();
     assert!(run.operation("burst_read", "read")["statuses"].is_null());
     assert!(!run.stdout.contains("status 304"), "{}", run.stdout);

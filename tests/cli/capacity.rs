@@ -6,7 +6,7 @@ use springload::embedded::{Faults, Mode, Options};
 
 const RATE: f64 = 400.0;
 
-/// The rate that so many connections get in a closed loop, in operations per second.
+/// The rate of a closed loop with this many connections, in operations per second.
 fn reached(mode: Mode, connections: &str) -> f64 {
     let faults = Faults { capacity: Some(RATE), ..Faults::default() };
     let server = Server::stand_in(Options { mode, faults, threads: 2, ..Options::default() });
@@ -23,7 +23,7 @@ fn reached(mode: Mode, connections: &str) -> f64 {
 fn a_closed_loop_gets_the_capacity_and_never_more() {
     for (mode, connections) in [(Mode::Couch, "8"), (Mode::Null, "8"), (Mode::Couch, "16")] {
         let rate = reached(mode, connections);
-        // On a busy machine all connections may be late at once; the upper bound is a law.
+        // On a busy machine all connections may be late at once; the upper bound is strict.
         assert!((RATE * 0.25..=RATE * 1.0001).contains(&rate), "{mode:?} {connections}: {rate}");
     }
 }

@@ -1,5 +1,5 @@
-//! Servers are killed, stopped and started again in the middle of runs. What the audit then says of
-//! them is what another client finds in a full read of the database.
+//! Servers are killed, stopped and restarted during runs. The audit must then agree with a full
+//! read of the database by another client.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -10,19 +10,19 @@ use crate::ledger::Ledger;
 use crate::springload::{Finished, Run, Running, number};
 use crate::victims::Victim;
 
-/// How often a server is killed in the test of that.
+/// The number of kills in the test for that.
 const ROUNDS: &str = "SPRINGLOAD_CHAOS_ROUNDS";
 
 /// What happens to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
-    /// It is killed, and started again.
+    /// It is killed and started again.
     Kill,
-    /// It stands still, longer than the timeout, and goes on.
+    /// It freezes for longer than the timeout, and then continues.
     Freeze,
 }
 
-/// A run that is long enough for a blow in its middle.
+/// A run that is long enough for a blow in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     Fill,
@@ -39,7 +39,7 @@ impl Load {
         }
     }
 
-    /// The stage in which it is struck, and the bytes of the journal by then.
+    /// The stage in which it is struck, and the size of the journal by then, in bytes.
     fn middle(self) -> (&'static str, u64) {
         match self {
             Self::Fill => ("0000", 8_000),
@@ -48,7 +48,7 @@ impl Load {
     }
 }
 
-/// Waits until one stage's journal has that many bytes in all.
+/// Waits until the journal of one stage has this many bytes in total.
 fn until(run: &mut Running, (stage, bytes): (&str, u64)) {
     let journal = run.output().join("journal");
     for _ in 0..3_000 {
@@ -63,7 +63,7 @@ fn until(run: &mut Running, (stage, bytes): (&str, u64)) {
     panic!("{} stays small", journal.display());
 }
 
-/// A run in whose middle the server is struck.
+/// A run during which the server is struck.
 fn struck(victim: &mut Victim, database: &str, load: Load, blow: Blow) -> Finished {
     let target = victim.target(database);
     let words = ["run", &target, "-c", "4", "--audit", "--keep", "--warmup", "0s"];
@@ -83,7 +83,7 @@ fn struck(victim: &mut Victim, database: &str, load: Load, blow: Blow) -> Finish
     run.finish()
 }
 
-/// What the audit has found, by class; `ok` is what it has found right.
+/// The results of the audit by class; `ok` counts correct documents.
 fn audited(run: &Finished) -> BTreeMap<String, u64> {
     let verify = run.operation("audit", "verify");
     let failures = verify["failures"].as_object().expect("failures").iter();
@@ -92,7 +92,7 @@ fn audited(run: &Finished) -> BTreeMap<String, u64> {
     all.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Asserts that the audit is right, and that something was struck. Returns what was found.
+/// Asserts that the audit is right, and that the blow had an effect. Returns the audit's results.
 fn agrees(victim: &Victim, database: &str, run: &Finished) -> BTreeMap<String, u64> {
     let found = audited(run);
     let ledger = Ledger::of(&run.output());
@@ -101,12 +101,12 @@ fn agrees(victim: &Victim, database: &str, run: &Finished) -> BTreeMap<String, u
     assert_eq!(found, truth, "{name}: {}", run.stderr);
     let wrong = truth.keys().any(|class| class != "ok");
     assert_eq!(run.code == 6, wrong, "{name}: {}", run.stderr);
-    // That the server was away is seen.
+    // The failures show that the server was away.
     let operations = run.stages().flat_map(|it| it["operations"].as_array().expect("a list"));
     let mut failures = operations.flat_map(|it| it["failures"].as_object().expect("failures"));
     let away = ["unanswered", "reset", "timeout", "connect"];
     assert!(failures.any(|(class, _)| away.contains(&&class[..])), "{name}: {}", run.stderr);
-    // If it fails, the figures are missing, not the test.
+    // If this fails, only the figures are missing.
     let _ = writeln!(io::stderr(), "{name}: exit status {}, audit {found:?}", run.code);
     found
 }
@@ -115,13 +115,13 @@ fn remove(victim: &Victim, database: &str) {
     victim.ask("DELETE", database);
 }
 
-/// Kills and stops a server that keeps its documents.
+/// Kills and freezes a server that stores its documents on disk.
 fn survives(victim: &mut Victim, cases: &[(Load, Blow)]) {
     for (number, (load, blow)) in cases.iter().enumerate() {
         let database = format!("springload-chaos-{}-{number}", std::process::id());
         let run = struck(victim, &database, *load, *blow);
         agrees(victim, &database, &run);
-        // Later, on what is there then.
+        // Later, with the documents that are there then.
         let folder = run.output();
         let again = Run::of(&["audit", path(&folder), &victim.target(&database)]).finish();
         assert_eq!(audited(&again), audited(&run), "{}", again.stderr);

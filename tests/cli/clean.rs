@@ -1,4 +1,4 @@
-//! `springload clean`: what killed runs have left is found and removed, and nothing else.
+//! `springload clean`: leftovers of killed runs are found and removed, and nothing else.
 
 use crate::proxy::{Message, Proxy};
 use crate::pty::Pty;
@@ -18,7 +18,7 @@ fn server() -> Server {
     Server::stand_in(Options::default())
 }
 
-/// The body of the answer to one request without credentials.
+/// The body of the response to one request without credentials.
 fn ask(server: &Server, method: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).expect("it");
     let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -32,7 +32,7 @@ fn all(server: &Server) -> String {
     ask(server, "GET", "/_all_dbs")
 }
 
-/// A run that is going on, with its database.
+/// A run in progress, with its database.
 fn started(server: &Server) -> Running {
     let words = ["run", &server.url, "--docs", "40", "-c", "2", "-d", "10m"];
     let run = Running::start(words);
@@ -66,7 +66,7 @@ fn the_database_of_a_killed_run_is_removed_and_those_of_others_stay() {
     }
     let before = all(&server);
     assert_eq!(before.matches('"').count(), 2 * (others.len() + 1), "{before}");
-    // It is young, so that its run might be going on elsewhere.
+    // It is young, so its run might still be in progress elsewhere.
     let kept = springload(["clean", &server.url, "--yes"]);
     assert_eq!((kept.code, kept.stdout.lines().count()), (0, 1), "{}", kept.stderr);
     assert!(
@@ -144,8 +144,8 @@ fn what_cannot_be_cleaned_is_refused() {
     springload(["clean", &right]).refused(3, &["refuses GET /_all_dbs: no admin"]);
 }
 
-/// What a killed run with `--compaction off` leaves in the configuration is taken back; what others
-/// have set stays.
+/// Settings that a killed run with `--compaction off` left in the configuration are reverted;
+/// settings made by others stay.
 #[test]
 fn settings_of_killed_runs_are_taken_back_on_every_node() {
     let server = server();

@@ -1,4 +1,4 @@
-//! What becomes of compaction during a run: asked for, or kept away, and by whom.
+//! Compaction during a run: requested or prevented, and by which user.
 
 use crate::proxy::{Message, Proxy};
 use crate::servers::Server;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A stand-in that calls itself CouchDB, whose answers about compaction are these.
+/// A stand-in that poses as CouchDB, with these responses about compaction.
 struct Fake {
     server: Server,
     proxy: Proxy,
-    /// The settings that were made and taken back, in order.
+    /// The settings that were made and reverted, in order.
     settings: Arc<Mutex<Vec<String>>>,
 }
 
@@ -22,7 +22,7 @@ fn answer(status: &str, body: &Value) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// With `admin`, the user is one; a compaction goes on for so many questions.
+/// With `admin`, the user is one; a compaction runs for this many queries of its state.
 fn fake(admin: bool, questions: u64) -> Fake {
     let server = Server::stand_in(Options::default());
     let settings = Arc::new(Mutex::new(Vec::new()));

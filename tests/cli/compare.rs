@@ -5,7 +5,7 @@ use crate::trend::{run, save};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Folders `a` and `b` of four runs each, measured by turns, B's so many times as fast.
+/// Folders `a` and `b` of four runs each, measured alternately, B's this many times as fast.
 fn sides(speed: f64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for nth in 0..8 {
@@ -42,7 +42,7 @@ fn a_slower_side_is_worse_in_every_format_and_the_exit_status() {
     assert_eq!(rate["verdict"], "worse");
     let [ratio, low, high] = ["ratio", "low", "high"].map(|it| rate[it].as_f64().expect("a ratio"));
     assert!(low < ratio && ratio < high && (ratio - 0.8).abs() < 0.03, "{rate:#}");
-    // The times in these records are those of one run.
+    // The times in these records are all those of the same run.
     assert_eq!(figure(&json, "all", "p50")["verdict"], "same");
     let p99 = figure(&json, "all", "p99");
     assert_eq!((&p99["gated"], &p99["ratio"]), (&json!(false), &Value::Null));
@@ -69,7 +69,7 @@ fn equal_sides_are_the_same_and_a_faster_one_is_better() {
     let better = compare(sides(1.3).path(), &[]);
     assert_eq!(better.code, 0);
     assert!(better.stdout.contains("B is better: all throughput +3"), "{}", better.stdout);
-    // Worse, but not in what is gated.
+    // Worse, but not in the gated figure.
     let gated = compare(sides(0.8).path(), &["--gate", "read.p50"]);
     assert_eq!(gated.code, 0, "{}", gated.stdout);
     let chosen = compare(sides(0.8).path(), &["--metric", "throughput", "--format", "json"]);
@@ -140,7 +140,7 @@ fn one_run_each_has_intervals_within_the_runs_that_decide_nothing() {
     let page = compare(folder.path(), &["--format", "html"]).stdout;
     assert!(page.contains("<g class=\"open within\"><line"), "it is drawn");
     assert!(page.contains(">within the runs</th>"));
-    // Where there are several runs, how those vary is known.
+    // With several runs, their variation is known.
     save(folder.path(), "b/2", &with_estimates(run(2, 0.5)));
     let several = compare(folder.path(), &[]);
     assert!(!several.stdout.contains("within the"), "{}", several.stdout);
@@ -156,7 +156,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     assert_eq!((it.code, &it.stderr[..]), (0, ""), "{}", it.stdout);
     assert!(it.stdout.contains("differs: server"), "{}", it.stdout);
     assert!(!it.stdout.contains('\u{1b}'));
-    // What is no baseline is not compared either, unless it is named.
+    // A run that would not count as a baseline is not compared either, unless it is named.
     let distrusted =
         json!({ "kind": "not_trustworthy", "exit_status": 5, "reason": "client-bound" });
     other["result"] = distrusted.clone();
@@ -170,7 +170,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     let named = springload(["compare", &a, "--", &file]);
     assert_eq!(named.code, 5, "{}", named.stdout);
     assert!(named.stdout.contains("note: the run of B: not trustworthy"), "{}", named.stdout);
-    // Where none would count, that decides.
+    // If none would count, the verdict on them decides.
     for nth in [1, 2, 5, 6] {
         let mut it = run(nth, 1.0);
         it["result"] = distrusted.clone();
@@ -186,7 +186,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     for nth in [1, 2, 5, 6] {
         save(folder.path(), &format!("b/{nth}"), &run(nth, 1.0));
     }
-    // Wrong data comes before any figure.
+    // Wrong data takes precedence over any figure.
     other["result"] = json!({ "kind": "failed", "exit_status": 6, "reason": "data wrong: 7 lost" });
     save(folder.path(), "b/9", &other);
     let it = compare(folder.path(), &[]);
@@ -198,7 +198,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     assert!(junit.contains("errors=\"1\""), "{junit}");
     let page = compare(folder.path(), &["--format", "html"]).stdout;
     assert!(page.contains("class=\"headline bad\""));
-    // What was stopped is not compared, unless it is named.
+    // A stopped run is not compared, unless it is named.
     let mut stopped = run(10, 1.0);
     stopped["partial"] = json!(true);
     save(folder.path(), "b/9", &stopped);

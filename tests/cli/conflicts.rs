@@ -1,4 +1,4 @@
-//! Conflicts provoked from outside are counted one by one, and the run goes on.
+//! Conflicts provoked from outside are counted one by one, and the run continues.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -16,10 +16,10 @@ use crate::springload::{measure, number};
 const DOCUMENTS: u64 = 40;
 const OPERATIONS: u64 = 400;
 
-/// Holds requests about single documents back until it is opened.
+/// Holds back requests about single documents until it is opened.
 #[derive(Default)]
 struct Gate {
-    /// The database, once a request has come; whether the gate is open.
+    /// The database, once a request has arrived; and whether the gate is open.
     state: Mutex<(Option<String>, bool)>,
     changed: Condvar,
 }
@@ -40,7 +40,7 @@ impl Gate {
         }
     }
 
-    /// Waits for the first request, and tells its database.
+    /// Waits for the first request, and returns its database.
     fn database(&self) -> String {
         let mut state = self.state.lock().expect("no panic");
         loop {
@@ -57,7 +57,7 @@ impl Gate {
     }
 }
 
-/// Another client, straight on the server.
+/// Another client, directly connected to the server.
 struct Other {
     agent: ureq::Agent,
     url: String,
@@ -65,7 +65,8 @@ struct Other {
 
 impl Other {
     fn new(url: &str) -> Self {
-        // pouchdb-server now and then never answers a request that meets the end of its database.
+        // pouchdb-server sometimes never answers a request that arrives while its database is
+        // removed.
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(10)))
@@ -73,8 +74,8 @@ impl Other {
         Self { agent: config.into(), url: url.to_owned() }
     }
 
-    /// Writes a new revision of the document; `false` if there is none, someone was faster, or no
-    /// answer came.
+    /// Writes a new revision of the document; `false` if there is none, another client was faster,
+    /// or there was no response.
     fn update(&self, database: &str, id: u64) -> bool {
         let url = format!("{}/{database}/{id}", self.url);
         let Ok(mut answer) = self.agent.get(&url).call() else { return false };
@@ -92,7 +93,7 @@ impl Other {
     }
 }
 
-/// How many answers were 409, for a kind of operation.
+/// The number of 409 responses for a kind of operation.
 fn conflicts(exchanges: &[Exchange], kind: &str) -> u64 {
     let is_kind = |exchange: &&Exchange| match exchange.method.as_str() {
         "GET" => kind == "read",
@@ -107,7 +108,7 @@ fn conflicts(exchanges: &[Exchange], kind: &str) -> u64 {
     refused.count() as u64
 }
 
-/// Lets the other client go when it is dropped.
+/// Releases the other client when dropped.
 struct Over<'a>(&'a Gate, &'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -129,7 +130,7 @@ fn reported_exactly(server: &Server) {
     let run = thread::scope(|scope| {
         scope.spawn(|| {
             let (database, other) = (gate.database(), Other::new(&server.url));
-            // Every document once, so that conflicts are certain; then on and on.
+            // Each document once, so that conflicts are certain; then on and on.
             for id in 0..DOCUMENTS {
                 assert!(other.update(&database, id), "document {id} is not there");
             }
@@ -141,7 +142,7 @@ fn reported_exactly(server: &Server) {
                 updated.fetch_add(u64::from(other.update(&database, id)), Ordering::SeqCst);
             }
         });
-        // Should the run fail, by a panic, too, let the other client go.
+        // If the run fails, even by a panic, release the other client.
         let _over = Over(&gate, &ended);
         let (documents, operations) = (DOCUMENTS.to_string(), OPERATIONS.to_string());
         measure([
@@ -157,12 +158,12 @@ fn reported_exactly(server: &Server) {
             &operations,
             "--mix",
             "create=1,read=2,update=4,delete=1",
-            // More fail than a run is to have unless told so.
+            // More failures than a run tolerates by default.
             "--fail-if",
             "err > 90%",
         ])
     });
-    // What is counted is certain, also where a busy machine has kept the server silent for long.
+    // The counts are exact even if a busy machine kept the server silent for long.
     assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
 
     let exchanges = proxy.exchanges();
@@ -172,7 +173,7 @@ fn reported_exactly(server: &Server) {
         let operation = run.operation("crud", kind);
         let reported = operation["failures"]["conflict"].as_u64().unwrap_or(0);
         assert_eq!(reported, happened, "{kind} on {}", server.name);
-        // Another client only writes: nothing else can have gone wrong.
+        // The other client only writes, so nothing else can have gone wrong.
         let classes: Vec<_> = operation["failures"].as_object().unwrap().keys().collect();
         assert!(classes.iter().all(|class| *class == "conflict"), "{kind}: {classes:?}");
         assert_eq!(number(&operation["ok"]) + reported, number(&operation["issued"]));
@@ -184,7 +185,7 @@ fn reported_exactly(server: &Server) {
     let warned = run.record["warnings"].as_array().unwrap().iter();
     assert!(warned.clone().any(|w| w["code"] == "failures"), "{warned:?}");
     if let Some(stand_in) = server.as_stand_in() {
-        // The other client's own are in there too.
+        // This includes the other client's own conflicts.
         assert!(stand_in.counters().conflicts >= all);
     }
 }

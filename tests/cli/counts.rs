@@ -1,4 +1,4 @@
-//! Counts reconcile exactly: within the record, and with what the server counted by itself.
+//! Counts reconcile exactly: within the record, and with the server's own counts.
 
 use springload::embedded::{Counters, Options};
 use springload::workload::Mix;
@@ -17,7 +17,7 @@ fn counters(server: &Server) -> Counters {
     server.as_stand_in().expect("a stand-in").counters()
 }
 
-/// issued = ok + failures + unfinished, in each stage and kind; second by second the same sums.
+/// issued = ok + failures + unfinished, for each stage and kind; the seconds add up to the same.
 #[track_caller]
 fn adds_up(run: &Finished) {
     for stage in run.stages() {
@@ -47,7 +47,7 @@ fn adds_up(run: &Finished) {
     }
 }
 
-/// What the record says was done is what the server did.
+/// The record's counts match the server's.
 #[track_caller]
 fn equals(run: &Finished, counted: &Counters) {
     let done = KINDS.map(|kind| run.sum(kind, "ok"));
@@ -130,7 +130,7 @@ fn an_open_loop_is_what_the_server_counted() {
 fn operations_wait_for_each_other_as_long_as_they_may() {
     let load = ["run", "basic", "-c", "20", "--docs", "100", "--mix", "read=1", "-d", "1s"];
     let run = measure(load.into_iter().chain(["--rate", "5000", "--slack", "1ms"]));
-    // Half of a millisecond on the mean; a busy machine adds to it.
+    // Half a millisecond on average; a busy machine adds to it.
     let lag_us = run.operation("crud", "read")["lag"]["p50_us"].as_f64().expect("a time");
     assert!(lag_us > 300.0, "{lag_us} µs late");
     assert_eq!(run.record["plan"]["stages"][1]["pace"]["slack_ns"], 1_000_000);
@@ -198,7 +198,7 @@ fn a_mix_at_a_rate_comes_out_exactly_on_any_number_of_threads() {
     }
 }
 
-/// What a proxy in front of CouchDB says of its answers is counted, for that operation alone.
+/// Responses of a proxy in front of CouchDB are counted, for the affected operation only.
 #[test]
 fn answers_that_ask_to_wait_are_counted() {
     let server = stand_in();

@@ -1,4 +1,5 @@
-//! `springload cushion`: the original's command line, and its two blocks to the letter.
+//! `springload cushion`: the original's command line, and its two output blocks, character by
+//! character.
 
 use serde_json::Value;
 use springload::embedded::Options;
@@ -174,7 +175,7 @@ fn block(
     values
 }
 
-/// The last blocks: one line for each stage, and what the run came to.
+/// The last blocks: one line per stage, and the result of the run.
 fn trusts<'a>(lines: &mut impl Iterator<Item = &'a str>, stages: &[&str], result: &str) {
     assert_eq!(lines.next(), Some("TRUST:"));
     for stage in stages {
@@ -186,7 +187,7 @@ fn trusts<'a>(lines: &mut impl Iterator<Item = &'a str>, stages: &[&str], result
     assert_eq!((lines.next(), lines.next()), (Some(""), None), "no further block");
 }
 
-/// Takes what may follow a block off `lines`. Only what says that the machine was busy is
+/// Takes the lines that may follow a block off `lines`. Only messages about a busy machine are
 /// allowed: nothing failed.
 #[track_caller]
 fn no_errors(lines: &mut std::str::Lines<'_>) {
@@ -204,7 +205,7 @@ fn close(printed: f64, exact: f64) -> bool {
     (printed - exact).abs() <= 0.000_500_001
 }
 
-/// The block says of bytes, phases and rates what the record says.
+/// The block's bytes, phases and rates match the record.
 #[track_caller]
 fn equals_record(values: &[(String, Vec<f64>)], stage: &Value) {
     let operations = stage["operations"].as_array().unwrap();
@@ -246,7 +247,7 @@ fn equals_record(values: &[(String, Vec<f64>)], stage: &Value) {
     }
 }
 
-/// Minimum, maximum, median and population standard deviation, worked out anew.
+/// Minimum, maximum, median and population standard deviation, computed again.
 fn spread(values: &[f64]) -> Vec<f64> {
     if values.is_empty() {
         return vec![0.0; 4];

@@ -94,7 +94,7 @@ fn a_missing_database_is_not_made_where_it_must_exist() {
 fn a_server_that_is_not_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    // Nobody listens there now, and for a while nobody will be given the port.
+    // Nothing listens there now, and the port is not assigned again for a while.
     drop(listener);
     let run = small(&url, &[])
         .refused(3, &["cannot reach", "connection refused", "; start a server there"]);
@@ -141,7 +141,7 @@ fn passwords() {
     let refused = small(&wrong, &[]).refused(3, &["wrong name or password"]);
     assert!(!refused.stderr.contains("ann:wrong"), "{}", refused.stderr);
     small(&wrong, &["--auth", "basic"]).refused(3, &["refuses"]);
-    // CouchDB locks a user out after five: each run may ask but once.
+    // CouchDB locks a user out after five attempts: each run may try only once.
     assert_eq!(counters().unauthorized - before, 2);
     assert_eq!((counters().databases_created, counters().documents_bulk), (0, 0));
     let right = format!("http://ann:p%40ss%20word@{host}");

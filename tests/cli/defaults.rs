@@ -1,4 +1,4 @@
-//! What a run does where nothing is said: no more at once than a small server bears.
+//! The defaults of a run: no more at once than a small server can bear.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ fn the_documents_of_a_fill_that_are_under_way_at_once_are_bounded() {
         (&["-c", "1000"], 1000, 5),
         (&["-c", "7", "--docs", "100"], 7, 15),
         (&["--workload", "ycsb-a"], 50, 100),
-        // What is said goes before.
+        // Explicit settings take precedence.
         (&["--batch", "1000"], 50, 1000),
     ] {
         let plan = plan(&[&["run"][..], flags].concat());
@@ -85,7 +85,7 @@ fn a_fill_that_times_out_names_what_helps() {
     let run = measure(["run", &all.url].into_iter().chain(flags));
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(words.iter().all(|word| run.stderr.contains(word)), "{}", run.stderr);
-    // One request is late; the others are answered, some of them after it was given up.
+    // One request is late; the others are answered, some of them after the late one was given up.
     let one = slow(&server, 5..6);
     let run = measure(["run", &one.url].into_iter().chain(flags));
     let report = run.full_report();

@@ -1,4 +1,4 @@
-//! Limits on open files: raised where that is allowed, and reported where they do not suffice.
+//! Limits on open files: raised if that is allowed, and reported if they are too low.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Running, failures, measure_after, number};
@@ -34,7 +34,7 @@ fn a_plan_beyond_the_hard_limit_is_refused_with_what_it_needs() {
         let refused =
             run("ulimit -n 150", target).refused(2, &["200", "the limit is 150", "ulimit -n "]);
         let cure = refused.stderr.trim_end().rsplit_once(": ").expect("a cure").1;
-        // As many as it asks for are enough.
+        // The number that the message asks for is enough.
         all_connected(run(cure, target));
     }
 }
@@ -46,7 +46,7 @@ fn users_that_share_connections_need_fewer_files() {
         let words = ["--http2", "--streams", streams, "-c", "200", "-n", "1", "--threads", "2"];
         measure_after("ulimit -n 100", ["http", &server.url].into_iter().chain(words))
     };
-    // The stand-in speaks no HTTP/2: what has files enough ends there.
+    // The stand-in does not speak HTTP/2: with enough files, the run only fails there.
     run("10").refused(3, &["when it was spoken to in HTTP/2", "leave --http2 out"]);
     run("2").refused(2, &["200 of them need 157 open files, but the limit is 100"]);
 }
@@ -88,7 +88,7 @@ fn what_may_be_opened_as_it_is_needed_is_no_more_than_the_limit_allows() {
         measure_after(limits, words.chain(more.iter().copied()))
     };
     let few = run("ulimit -n 150", &[]).passed();
-    // Of 150 files, 48 are for others.
+    // Of the 150 files, 48 are needed for other purposes.
     assert_eq!(few.record["plan"]["most_connections"], 102);
     let many = run("ulimit -n 90", &[]).refused(2, &["50 of them need", "the limit is 90"]);
     assert!(!many.stderr.contains("1000"), "{}", many.stderr);

@@ -1,4 +1,4 @@
-//! Design documents that a run brings along: stored, built before the load, never replaced.
+//! Design documents that a run provides: stored, built before the load, never replaced.
 
 use crate::proxy::Proxy;
 use crate::servers::Server;
@@ -38,7 +38,7 @@ fn a_view_is_built_between_the_fill_and_the_load() {
     assert_eq!((number(&index["ok"]), number(&index["rows"])), (1, 50), "{}", built.stderr);
     let rows = built.operation("crud", "first");
     assert_eq!((number(&rows["ok"]), number(&rows["rows"])), (20, 40), "{}", built.stderr);
-    // The design document came after the last document, and the first query after it.
+    // The design document was stored after the last document, and queried only after that.
     let exchanges = proxy.exchanges();
     let place = |method: &str, part: &str| {
         let found = |it: &crate::proxy::Exchange| it.method == method && it.path.contains(part);
@@ -79,8 +79,8 @@ fn a_design_document_that_is_there_is_never_replaced() {
     assert_eq!(kept["views"]["by_id"]["map"], MAP);
 }
 
-/// A server that builds an index while it lets clients wait: it answers no query until it was asked
-/// `steps` times how far it is, or never gets on.
+/// A server that builds an index while clients wait: it answers no query until its progress was
+/// asked for `steps` times, or never makes progress.
 fn slow(server: &Server, steps: Option<u64>) -> Proxy {
     let asked = Arc::new(AtomicU64::new(0));
     let answer = |status: &str, body: &Value| {
@@ -120,7 +120,7 @@ fn an_index_that_takes_longer_than_a_request_may_is_waited_for_as_long_as_it_get
     assert_eq!(number(&index["ok"]), 1, "{index} {}", built.stderr);
     let looks = proxy.exchanges().iter().filter(|it| it.path.contains("_info")).count();
     assert_eq!(looks, 15);
-    // Longer than the time-out of a request, and several looks.
+    // Longer than a request's timeout, and several polls.
     assert!(index["response"]["max_us"].as_f64().expect("a time") > 1_500_000.0, "{index}");
 
     let stuck = slow(&server, None);
@@ -155,7 +155,7 @@ fn audited(map: &str, target: &str) -> Finished {
 #[test]
 fn an_audit_finds_rows_that_are_missing_and_rows_that_are_doubled() {
     let Some(server) = Server::pouchdb() else { return };
-    // Design documents and documents that were deleted are nobody else's.
+    // Design documents and deleted documents are not taken for documents of others.
     let fine = audited(MAP, &server.url);
     let verify = fine.operation("audit", "verify");
     assert_eq!((fine.code, number(&verify["ok"])), (0, 150), "{}", fine.stderr);
@@ -182,8 +182,8 @@ fn an_audit_finds_rows_that_are_missing_and_rows_that_are_doubled() {
     assert!(none.code == 2 && none.stderr.contains("audit"), "{}", none.stderr);
 }
 
-/// A view that waits for every update has the document that is asked for; one that does not may
-/// lack the last write, which is reported; and one that leaves a document out has failed.
+/// A view that waits for every update has the requested document; one that does not may lack the
+/// last write, which is reported; and one that leaves a document out fails.
 #[test]
 fn outdated_answers_are_counted_where_they_are_allowed() {
     let Some(server) = Server::pouchdb() else { return };

@@ -1,4 +1,4 @@
-//! Drills: what is broken in the middle of a run and mended again, and what the run says of it.
+//! Drills: what is broken during a run and repaired again, and what the run reports about it.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::servers::Server;
 use crate::servers::process::{Process, free_ports};
 use crate::springload::{BINARY, Finished, Run, number, springload};
 
-/// A short drill whose figures are not judged by how busy this machine is.
+/// A short drill whose verdict does not depend on how busy this machine is.
 pub(crate) const SHORT: [&str; 16] = [
     "--docs",
     "60",
@@ -31,10 +31,10 @@ pub(crate) const SHORT: [&str; 16] = [
     "--timeout",
     "2s",
 ];
-/// For so long it stays broken, where that does not matter.
+/// The time it stays broken, in tests where that does not matter.
 const FOR: [&str; 2] = ["--broken", "2s"];
 
-/// A stand-in in a process of its own, and its address.
+/// A stand-in in its own process, and its address.
 fn served() -> (Process, String) {
     let port = free_ports(1).expect("a free port")[0];
     let listen = format!("127.0.0.1:{port}");
@@ -63,7 +63,7 @@ pub(crate) fn seconds(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no time"))
 }
 
-/// Waits for a file that a command writes; `false`: not within a minute.
+/// Waits for a file that a command writes; `false` if it does not appear within a minute.
 fn appears(path: &Path) -> bool {
     (0..6_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
@@ -71,7 +71,7 @@ fn appears(path: &Path) -> bool {
     })
 }
 
-/// A drill whose two commands have `break_it` and `mend` done by this process.
+/// A drill whose two commands make this process call `break_it` and `mend`.
 fn obeyed(
     words: &[&str],
     more: &[&str],
@@ -118,7 +118,7 @@ fn a_frozen_server_fails_in_the_broken_phase_and_comes_back() {
     assert_eq!((&stopped["command"], &started["command"]), (&stop.into(), &start.into()));
     let (from_s, to_s) = (seconds(&stopped["from_s"]), seconds(&started["to_s"]));
     assert!((5.0..9.0).contains(&from_s) && to_s - from_s >= 6.0, "{stopped} {started}");
-    // Nothing failed but what was in flight while it stood still.
+    // Only requests in flight when it stopped have failed.
     let rows = stage["series"].as_array().expect("seconds");
     let failed = |row: &&Value| {
         let kinds = row["kinds"].as_object().expect("kinds").values();
@@ -186,7 +186,7 @@ fn a_command_that_hangs_is_not_waited_for() {
         Run::of(&["drill", &server.url]).args(&SHORT).args(&FOR).args(&["--command-timeout", "1s"]);
     let run = run.args(&["--stop", &hang(0), "--start", &hang(1)]).finish();
     let pid = |at: usize| std::fs::read_to_string(&pids[at]).expect("a process").trim().to_owned();
-    // A shell that waits is a server that was started, as far as anybody can tell.
+    // A waiting shell is indistinguishable from a server that was started.
     let left = Command::new("kill").arg(pid(1)).status().expect("kill");
     assert!(left.success());
     let gone = Command::new("kill").args(["-0", &pid(0)]).output().expect("kill");
@@ -197,7 +197,7 @@ fn a_command_that_hangs_is_not_waited_for() {
     assert_eq!(started["problem"], "--start had not ended after 1 s; it was left running");
 }
 
-/// Asked to stop while something is broken, once or twice.
+/// Stopped by the user while something is broken, once or twice.
 #[test]
 fn whoever_leaves_in_the_broken_phase_leaves_nothing_broken() {
     for times in [1, 2] {
@@ -243,7 +243,7 @@ fn a_server_that_forgets_while_it_is_broken_is_found_out() {
     assert!(run.stderr.contains("data wrong: "), "{}", run.stderr);
 }
 
-/// The urls of a cluster as words.
+/// The URLs of a cluster as words.
 pub(crate) fn urls(cluster: &StandIn) -> Vec<String> {
     cluster.urls().clone()
 }
@@ -269,7 +269,7 @@ fn each_node_is_asked_for_all_that_was_acknowledged() {
     let gone = node["unreachable"].as_array().expect("when it was gone");
     assert!(!gone.is_empty(), "{node}");
 
-    // It never comes back: the others are looked through, and nobody says that all is well.
+    // It never comes back: the others are audited, and the result is not called good.
     let more = ["--give-up", "2s"];
     let run = obeyed(&words, &more, set(NodeState::Down), || ());
     assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);

@@ -1,5 +1,4 @@
-//! Drills of one node without commands: the load is cut off from it, or it is put into maintenance
-//! mode.
+//! Drills of one node without commands: it is cut off from the load, or put into maintenance mode.
 
 use crate::drill::{SHORT, seconds, steps, urls};
 use crate::nodes::cluster;
@@ -12,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Where CouchDB keeps the mode of a node.
+/// CouchDB's setting for the mode of a node.
 const MODE: &str = "/_node/_local/_config/couchdb/maintenance_mode";
 
-/// A short drill with other values of some flags.
+/// A short drill with different values for some flags.
 fn short<'a>(other: &[(&str, &'a str)]) -> Vec<&'a str> {
     let mut words: Vec<&str> = SHORT.to_vec();
     for (flag, value) in other {
@@ -25,7 +24,7 @@ fn short<'a>(other: &[(&str, &'a str)]) -> Vec<&'a str> {
     words
 }
 
-/// Waits until nothing has reached the server for a while: the load is cut off from it.
+/// Waits until nothing has reached the server for a while, because it is cut off from the load.
 fn until_cut(server: &Server) {
     let requests = || server.as_stand_in().expect("a stand-in").counters().requests;
     let mut before = (requests(), 0);
@@ -36,7 +35,7 @@ fn until_cut(server: &Server) {
     }
 }
 
-/// What failed at each node.
+/// The failures at each node.
 fn failed(run: &Finished) -> Vec<u64> {
     let nodes = run.stage("crud")["nodes"].as_array().expect("nodes");
     nodes.iter().map(failures).collect()
@@ -55,7 +54,7 @@ fn whoever_is_cut_off_from_a_node_goes_to_the_others_and_comes_back() {
     let [broken, mended] = steps(&run);
     assert_eq!(broken["command"], format!("cut the load off from {}", urls[1]));
     assert_eq!(mended["command"], format!("let the load through to {} again", urls[1]));
-    // Nobody was told: what was in flight waited for its time-out.
+    // Connections were not closed: requests in flight waited for their timeout.
     let failed = failed(&run);
     assert!(failed[1] > 0 && failed[0] == 0 && failed[2] == 0, "{failed:?}");
     let kinds = stage["operations"].as_array().expect("operations").iter();
@@ -68,13 +67,13 @@ fn whoever_is_cut_off_from_a_node_goes_to_the_others_and_comes_back() {
     let (cut_s, joined_s) = (seconds(&broken["from_s"]), seconds(&mended["from_s"]));
     assert!(from_s >= cut_s && to_s >= joined_s && away.len() == 1, "{away:?}");
     assert_eq!(away[0]["moved"], away[0]["returned"]);
-    // What asks about the node is not cut off.
+    // The audit is not cut off from the node.
     for stage in ["audit_1", "audit_2", "audit_3"] {
         assert_eq!(run.operation(stage, "verify")["failures"], json!({}), "{stage}");
     }
     let text = run.report("text").stdout;
     assert!(text.contains("broken at ") && text.contains(": cut the load off from "), "{text}");
-    // The figures of each node and phase add up to those of the phase.
+    // The figures of all nodes in a phase add up to those of the phase.
     let rows = stage["series"].as_array().expect("seconds");
     let of_nodes = |place: usize| -> u64 {
         rows.iter()
@@ -90,7 +89,7 @@ fn whoever_is_cut_off_from_a_node_goes_to_the_others_and_comes_back() {
     }
 }
 
-/// A single server, and a load that is shorter than its time-out: it waits, and nothing fails.
+/// A single server, and an outage shorter than the timeout: the load waits, and nothing fails.
 #[test]
 fn what_waited_out_the_partition_is_answered_after_it() {
     let server = Server::stand_in(Options::default());
@@ -138,7 +137,7 @@ fn a_node_that_cannot_be_cut_off_is_refused_in_words() {
     }
 }
 
-/// What a server with a maintenance mode was asked to do about it.
+/// The requests about a server's maintenance mode.
 #[derive(Default)]
 struct Asked {
     mode: Option<String>,
@@ -231,7 +230,7 @@ fn whoever_leaves_in_maintenance_leaves_the_node_as_it_was() {
     assert_eq!(log(&asked), ["GET", "PUT \"true\"", "DELETE"]);
 }
 
-/// The stand-in itself has no such setting: the drill is not valid, and says why.
+/// The stand-in itself has no such setting: the drill is not valid, and explains that.
 #[test]
 fn a_server_without_maintenance_mode_makes_no_valid_drill() {
     let server = Server::stand_in(Options::default());
@@ -242,7 +241,7 @@ fn a_server_without_maintenance_mode_makes_no_valid_drill() {
 }
 
 /// A stand-in behind a relay that adds a cluster of two nodes, `a` and `b`. Of two documents, `b`
-/// has the second from its look number `from` on, or refuses to tell of any.
+/// has the second from poll number `from` on, or refuses to list any.
 fn with_copies(server: &Server, from: Option<usize>) -> Relay {
     let looks = AtomicUsize::new(0);
     Relay::before(server, move |request| {
@@ -290,14 +289,14 @@ fn the_copies_on_each_node_are_compared_until_they_are_alike() {
     assert!(text.contains("single copies: all alike after "), "{text}");
     assert!(run.report("html").stdout.contains("copies on"));
 
-    // What cannot be read is reported, and not waited for.
+    // Copies that cannot be read are reported, and not waited for.
     let run = drill(&with_copies(&server, None), &[]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let sentence =
         "the copies on b@h could not be compared: status 403 (You are not a server admin)";
     assert!(run.full_report().contains(sentence), "{}", run.full_report());
 
-    // Nobody asks, or there is nothing to compare.
+    // Without an audit, or with nothing to compare.
     let run = drill(&with_copies(&server, Some(0)), &["--no-audit"]);
     assert_eq!(run.record["copies"], Value::Null);
     let words = ["drill", &server.url, "--stop", "true", "--start", "true", "--broken", "1s"];

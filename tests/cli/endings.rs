@@ -1,4 +1,4 @@
-//! How runs end, and what `report` makes of what they leave.
+//! How runs end, and what `report` shows of their results.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,7 +81,7 @@ fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
     nope.refused(2, &["--format", "text, json, csv, hlog, openmetrics, cushion"]);
 }
 
-/// A relay to `server` that tells on a channel when the `n`th document was asked for.
+/// A relay to `server` that sends on a channel when the `n`th document is requested.
 fn tells(server: &Server, n: u64) -> (Proxy, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel();
     let (sender, seen) = (std::sync::Mutex::new(sender), Arc::new(AtomicU64::new(0)));
@@ -107,7 +107,7 @@ fn ctrl_c_drains_and_leaves_a_partial_record() {
     assert!(run.stdout.starts_with("■ STOPPED  after "), "{}", run.stdout);
     assert!(run.full_report().contains(" s: this is a partial result"));
     assert_eq!(run.report("text").stdout, run.stdout);
-    // Drained: what was begun was answered, and the server knows of nothing else.
+    // Drained: everything begun was answered, and the server saw nothing else.
     let counted = server.as_stand_in().unwrap().counters();
     assert_eq!(run.sum("bulk_insert", "ok"), counted.documents_bulk);
     assert_eq!(run.sum("create", "ok"), counted.documents_created);
@@ -122,7 +122,8 @@ fn ctrl_c_drains_and_leaves_a_partial_record() {
 fn a_server_that_dies_ends_the_run_with_its_failures_counted() {
     let server = Server::stand_in(Options::default());
     let (proxy, begun) = tells(&server, 50);
-    // Straight at the server would do as well, but then the test could not tell when to kill it.
+    // Running against the server itself would be enough, but then the test would not know when to
+    // kill it.
     let run = Running::start([
         "run",
         &proxy.url,
@@ -139,9 +140,9 @@ fn a_server_that_dies_ends_the_run_with_its_failures_counted() {
     let url = server.url.clone();
     drop(server);
     let run = run.finish();
-    // The scratch database cannot be removed: the target is gone. What had failed by then counts
-    // for more, and how much that is depends on how far the run had come: 4 for a few per cent, 5
-    // past 10 %.
+    // The scratch database cannot be removed because the target is gone. Earlier failures take
+    // precedence, and their share depends on how far the run got: 4 for a few percent, 5 above 10
+    // %.
     assert!([3, 4, 5].contains(&run.code), "{}", run.stderr);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
     let reasons = ["could not be removed", "no longer answers"];
@@ -173,7 +174,7 @@ fn a_first_stage_is_kept_when_the_second_is_lost() {
     let (proxy, begun) = tells(&server, 0);
     let run = Running::start(["run", &proxy.url, "-c", "2", "--docs", "40", "-d", "10m"]);
     begun.recv_timeout(Duration::from_secs(60)).expect("operations");
-    // Twice: leave at once. Signals of one kind may merge, so go on until it has ended.
+    // Twice: exit at once. Signals of one kind may merge, so repeat them until it has ended.
     let run = run.interrupt_until_left();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert_eq!(run.record["partial"], true);
@@ -206,7 +207,7 @@ fn a_run_without_documents_left_says_that_it_ended_early() {
 }
 
 /// A relay that refuses to store single documents, as a partitioned database does, and quotes the
-/// password that it was sent.
+/// password that it received.
 fn refusing(server: &Server) -> Proxy {
     let answers = |request: &Message| {
         let (method, path) = request.words();
@@ -261,7 +262,8 @@ fn what_the_system_says_is_shown_where_nobody_answers() {
     assert!(lines[0].contains("onnection refused"), "{}", run.stderr);
 }
 
-/// What was measured until shortly before `kill -9` is there, in each format, and said to be all.
+/// Everything measured until shortly before `kill -9` is saved, in each format, and marked as
+/// incomplete.
 #[test]
 fn a_killed_run_loses_its_last_seconds_only() {
     let server = Server::stand_in(Options::default());
@@ -286,7 +288,7 @@ fn a_killed_run_loses_its_last_seconds_only() {
     assert!(!joined.contains("client CPU"), "it is not known: {}", text.stdout);
     let stage = &record()["stages"][1];
     assert_eq!(stage["verdict"]["kind"], "unfinished");
-    // As many as were due, each by its own second.
+    // As many as were due, each in its own second.
     let ok = |it: &Value| -> u64 {
         let kinds = it["kinds"].as_object().expect("kinds").values();
         kinds.map(|kind| number(&kind["ok"])).sum()

@@ -1,4 +1,5 @@
-//! The table in docs/trust.md, row by row: each fault of the stand-in, and what a run says of it.
+//! The table in docs/trust.md, row by row: each fault of the stand-in, and what a run reports about
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use serde_json::Value;
 use springload::embedded::{Fault, Faults, Lie, Occurrence, Options, Wire};
 use springload::op::Failure;
 
-/// What a row says: the classes in which a run counts the fault, and those in which it may.
+/// A row of the table: the classes in which a run surely counts the fault, and those in which it
+/// may.
 #[derive(Debug)]
 struct Row {
     surely: BTreeSet<String>,
@@ -40,13 +42,14 @@ fn is_class(word: &str) -> bool {
     Failure::ALL.iter().any(|class| class.name() == word)
 }
 
-/// How often a fault happens here: often enough to be seen, and seldom enough for the run to go on.
+/// The share of requests with a fault: large enough to be seen, and small enough for the run to
+/// continue.
 fn share(fault: Fault) -> f64 {
     match fault {
         Fault::Lie(
             Lie::DropAcknowledged | Lie::DropDelete | Lie::UndoDelete | Lie::OldRevision,
         ) => 0.1,
-        // Most have been carried out before anybody looks.
+        // Most late writes have been carried out before they are looked for.
         Fault::Lie(Lie::LateWrite) => 0.2,
         Fault::Wire(Wire::SlowBytes) => 0.01,
         _ => 0.02,
@@ -71,7 +74,7 @@ fn run(name: &str, fault: Fault) -> (Finished, u64) {
     (run, number(&counters["faults"][name]))
 }
 
-/// All classes in which something was counted. How often the audit asks is not of interest.
+/// All classes with a count above 0. Those of the audit's own requests are left out.
 fn classes(run: &Finished) -> BTreeSet<String> {
     let mut classes = BTreeSet::new();
     for stage in run.stages() {
@@ -92,13 +95,13 @@ fn every_row_of_the_table_is_so() {
         let row = rows.get(name).unwrap_or_else(|| panic!("docs/trust.md has no row for {name}"));
         let (run, happened) = run(name, fault);
         let found = classes(&run);
-        // Only followers read a feed of changes.
+        // Only followers read a changes feed.
         let of_feeds = matches!(fault, Fault::Lie(Lie::DuplicateChange | Lie::SkipChange));
         assert!(happened > 0 || of_feeds, "{name}");
         assert!(found.is_superset(&row.surely), "{name}: {found:?}, but {row:?}");
         let known = &row.surely | &row.sometimes;
         assert!(found.is_subset(&known), "{name}: {found:?}, but {row:?}");
-        // No fault of a connection or a status makes data wrong, nor is it taken for that.
+        // No fault of a connection or a status makes data wrong, or is taken for wrong data.
         let wrong = Failure::ALL.iter().filter(|it| it.is_wrong_data());
         let wrong = wrong.filter(|it| found.contains(it.name())).count() > 0;
         assert_eq!(run.code == 6, wrong, "{name}: {}", run.stderr);

@@ -44,7 +44,7 @@ fn the_time_of_a_fill_is_bounded_unless_its_number_is_what_counts() {
     }
 }
 
-/// A run of the plan of these flags, with another bound on the time of its fill.
+/// A run with the plan of these flags, with a different bound on the time of its fill.
 fn within(seconds: f64, flags: &[&str]) -> Finished {
     let mut plan = plan(flags);
     for stage in plan["stages"].as_array_mut().expect("stages") {
@@ -58,7 +58,7 @@ fn within(seconds: f64, flags: &[&str]) -> Finished {
     Run::of(&["run", file.to_str().expect("UTF-8")]).finish().passed()
 }
 
-/// How many documents a run has stored, and how long that took.
+/// The number of documents that a run has stored, and the time that took.
 fn stored(run: &Finished) -> (u64, f64) {
     let fill = run.stage("bulk_insert");
     let operation = run.operation("bulk_insert", "bulk_insert");
@@ -70,12 +70,12 @@ fn a_slow_server_is_filled_for_the_time_and_then_measured() {
     let server = server(200);
     let run = within(1.0, &[&server.url(), "-d", "1s", "--audit", "--noise", "warn"]);
     let (documents, _) = stored(&run);
-    // In a second there is time for no more than five requests, of 1 to 16 documents each.
+    // A second is enough for at most five requests, with 1 to 16 documents each.
     assert!((50..=50 * 31).contains(&documents), "{documents}");
     assert!(run.stdout.contains(" of at most 100,000 docs in "), "{}", run.stdout);
     assert!(run.stdout.contains("all as acknowledged"), "{}", run.stdout);
     assert!(number(&run.operation("crud", "read")["ok"]) > 0);
-    // There is nothing to say against a fill that ended as planned.
+    // There are no warnings about a fill that ended as planned.
     let mut warnings = run.record["warnings"].as_array().expect("warnings").iter();
     let against = |it: &&Value| it["stage"] == "bulk_insert" && it["code"] != "disturbed";
     assert_eq!(warnings.find(against), None);
@@ -94,7 +94,7 @@ fn a_fast_server_is_filled_to_the_number() {
 #[test]
 fn agents_databases_and_nodes_are_filled_for_the_time_too() {
     let server = server(100);
-    // The same server by another name: a node that has the same documents.
+    // The same server under another name: a node with the same documents.
     let (url, node) = (server.url(), server.url().replace("127.0.0.1", "localhost"));
     for more in [&["--agents", "2"][..], &["--databases", "7"], &[&node]] {
         let flags =
@@ -104,7 +104,7 @@ fn agents_databases_and_nodes_are_filled_for_the_time_too() {
     }
 }
 
-/// The numbers of documents that the runs in these folders were to store, and how.
+/// The numbers of documents that the runs in these folders were to store, and in which way.
 fn fills(folder: &Path, runs: &[&str]) -> Vec<(u64, bool, u64)> {
     let fill = |run: &&str| {
         let text = std::fs::read_to_string(folder.join(run).join("run.json")).expect("a record");
@@ -116,7 +116,7 @@ fn fills(folder: &Path, runs: &[&str]) -> Vec<(u64, bool, u64)> {
     runs.iter().map(fill).collect()
 }
 
-/// Asserts that the first run stored as many as it could, and the others as many as that.
+/// Asserts that the first run stored as many as time allowed, and the others as many as the first.
 #[track_caller]
 fn as_the_first(fills: &[(u64, bool, u64)]) {
     let (first, others) = fills.split_first().expect("a run");
@@ -128,7 +128,7 @@ fn as_the_first(fills: &[(u64, bool, u64)]) {
     assert!(others.iter().all(|it| *it == (stored, false, stored)), "{fills:?}");
 }
 
-/// A study of short runs on a server to which a fill of 10 s brings few documents.
+/// A study of short runs on a server that stores few documents in a fill of 10 s.
 fn study(server: &StandIn, folder: &Path, words: &[&str]) -> String {
     let (url, place) = (server.url(), folder.display().to_string());
     let words = [&words[..1], &[&*url, "-o", &place, "-c", "4", "-d", "1s"], &words[1..]].concat();
@@ -137,7 +137,7 @@ fn study(server: &StandIn, folder: &Path, words: &[&str]) -> String {
     run.stderr
 }
 
-/// Changes what is kept of a study.
+/// Changes the saved file of a study.
 fn change(file: &Path, change: impl FnOnce(&mut Value)) {
     let text = std::fs::read_to_string(file).expect("what is kept");
     let mut kept = serde_json::from_str(&text).expect("JSON");
@@ -145,7 +145,7 @@ fn change(file: &Path, change: impl FnOnce(&mut Value)) {
     std::fs::write(file, kept.to_string()).expect("it is written");
 }
 
-/// What is said of a first run that cannot be read.
+/// The message about a first run that cannot be read.
 const UNKNOWN: &str = "the other runs store as many documents as there is time for, and not";
 
 #[test]
@@ -154,7 +154,7 @@ fn the_runs_of_a_comparison_store_as_many_documents_as_the_first() {
     let words = ["ab", "--pairs", "1", "--a", "--seed=1", "--b", "--seed=2"];
     study(&server, folder.path(), &words);
     let mut runs = fills(folder.path(), &["a/01", "b/01"]);
-    // Either may be the first.
+    // Either side may be the first.
     runs.sort_by_key(|(_, bounded, _)| !bounded);
     as_the_first(&runs);
 }
@@ -165,7 +165,7 @@ fn the_runs_of_a_sweep_store_as_many_documents_as_the_first() {
     let cells = ["cells/000", "cells/001"];
     study(&server, folder.path(), &["sweep", "-L", "think=0ms,1ms"]);
     as_the_first(&fills(folder.path(), &cells));
-    // To go on with it asks for the same.
+    // A continued sweep asks for the same number.
     let again = || {
         std::fs::remove_dir_all(folder.path().join(cells[1])).expect("it is there");
         change(&folder.path().join("sweep.json"), |it| it["cells"][1]["result"] = Value::Null);
@@ -187,7 +187,7 @@ fn the_steps_of_a_search_store_as_many_documents_as_the_first() {
     let words = ["max", "--from", "1", "--to", "1", "--repeat", "1"];
     study(&server, folder.path(), &words);
     as_the_first(&fills(folder.path(), &["steps/000", "steps/001"]));
-    // To go on with it asks for the same, as far as the first step can be read.
+    // A continued search asks for the same number, if the first step can be read.
     for broken in [false, true] {
         change(&folder.path().join("max.json"), |it| {
             it["steps"].as_array_mut().expect("steps").truncate(1);

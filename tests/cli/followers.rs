@@ -1,4 +1,4 @@
-//! `--follow`: changes that arrive, come twice, are left out, or break off on the way.
+//! `--follow`: changes that arrive, are duplicated, are left out, or are cut off on the way.
 
 use crate::proxy::Proxy;
 use crate::secure::Authority;
@@ -20,7 +20,7 @@ fn lying(lie: Lie, fraction: f64) -> Server {
     Server::stand_in(Options { faults, ..Options::default() })
 }
 
-/// What the followers of the only stage that has some received: all of it, and the only row.
+/// The figures of the only stage with followers, and its only row.
 fn followed(run: &Finished) -> (Value, Value) {
     let found = run.stages().find_map(|stage| stage.get("following")).expect("followers").clone();
     let by = found["by"].as_array().expect("a list");
@@ -28,7 +28,7 @@ fn followed(run: &Finished) -> (Value, Value) {
     (found.clone(), by[0].clone())
 }
 
-/// Documents that were written, and writes, by the record's own counts.
+/// The number of acknowledged writes of documents, by the record's own counts.
 fn written(run: &Finished) -> u64 {
     ["create", "update", "delete"].iter().map(|kind| run.sum(kind, "ok")).sum()
 }
@@ -46,7 +46,7 @@ fn every_change_arrives_by_every_feed() {
         let counts = ["followers", "missing", "repeated"].map(|name| number(&by[name]));
         assert_eq!(counts, [3, 0, 0], "{feed}: {found}");
         assert_eq!(by.get("resumed"), None, "{feed}: {found}");
-        // Of several changes in a row, a feed may have the last one only.
+        // Of several changes in a row, a feed may contain only the last one.
         let (came, most) = (number(&by["changes"]), 3 * written(&run));
         assert!(came <= most && came > most / 3, "{feed}: {found}");
         let times = number(&by["lag"]["samples"]);
@@ -101,8 +101,8 @@ fn what_a_feed_leaves_out_is_found_and_what_comes_twice_is_reported() {
     assert_eq!(number(&by["missing"]), 0, "{found}");
 }
 
-/// A relay in front of a server which cuts each feed off after so many bytes of the answer. Returns
-/// its address.
+/// A relay in front of a server that cuts each feed off after this many bytes of the response.
+/// Returns its address.
 fn cutting(server: &Server, bytes: u64) -> String {
     let to = server.url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -120,7 +120,7 @@ fn cutting(server: &Server, bytes: u64) -> String {
                 spawn(move || std::io::copy(&mut from, &mut into));
                 let most = if is_feed { bytes } else { u64::MAX };
                 let passed = std::io::copy(&mut (&mut server).take(most), &mut client);
-                // Both sides learn of it at once.
+                // Both sides notice it at once.
                 let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
                 passed
             });
@@ -133,7 +133,7 @@ fn cutting(server: &Server, bytes: u64) -> String {
 fn feeds_that_break_off_go_on_where_they_were() {
     let server = Server::stand_in(Options::default());
     for feed in ["continuous", "longpoll", "eventsource"] {
-        // In the middle of a line, after a few changes; of a long poll, before the end of any.
+        // In the middle of a line, after a few changes; for a long poll, before the end of any.
         let (is_poll, most) = (feed == "longpoll", 1_500);
         let bytes = if is_poll { 250 } else { most };
         let url = format!("{}/{feed}", cutting(&server, bytes));
@@ -145,7 +145,7 @@ fn feeds_that_break_off_go_on_where_they_were() {
         assert_eq!(number(&by["missing"]), 0, "{feed}: {found}");
         let times = number(&by["lag"]["samples"]);
         if is_poll {
-            // What no poll could deliver was there when all that was left was asked for.
+            // Changes that no poll could deliver were there in the final request for the rest.
             assert_eq!((times, &by["undelivered"]), (0, &by["changes"]), "{found}");
         } else {
             assert!(times > number(&found["documents"]), "{feed}: {found}");
@@ -153,7 +153,7 @@ fn feeds_that_break_off_go_on_where_they_were() {
     }
 }
 
-/// A run with a rate that has measured for a second.
+/// A run with a rate that has been measuring for a second.
 fn begun(server: &Victim, more: &[&str]) -> Running {
     let url = server.target("followed");
     let words = ["run", &url, "--docs", "100", "-r", "50", "-c", "2", "--timeout", "1s"];
@@ -206,7 +206,7 @@ fn what_cannot_be_followed_is_refused() {
     let words = ["--follow", "1", "--follow-filter", "mine"];
     run(&words).refused(2, &["--follow-filter: ", "does not name a filter"]);
     run(&["--follow-filter", "a/b"]).refused(2, &["--follow"]);
-    // The server does not have such filters: it says so before the load.
+    // The server does not support such filters, which is reported before the load.
     let words = ["--follow", "1", "--follow-filter", "app/mine"];
     run(&words).refused(3, &["_changes?limit=1&since=now&filter=app/mine", "no filters but"]);
     let basic = Run::bare(&["run", "basic", "--ops", "10", "--follow", "1"]).finish();
@@ -226,12 +226,12 @@ fn followers_use_tls_as_the_load_does() {
     let (found, by) = followed(&run);
     assert_eq!(number(&by["missing"]), 0, "{found}");
     assert!(number(&by["lag"]["samples"]) > 0 && by.get("resumed").is_none(), "{found}");
-    // Without its authority, the run has not begun.
+    // Without the server's authority, the run does not begin.
     let words = ["run", &url, "--docs", "40", "--ops", "120", "-c", "2", "--follow", "1"];
     assert_eq!(springload(words).code, 3);
 }
 
-/// Only some of the changes pass a filter: whoever lacks one that another follower has is found.
+/// Only some changes pass a filter: a follower that lacks one that another has received is found.
 #[test]
 fn filters_are_compared_among_followers_on_pouchdb_server() {
     let Some(server) = Server::pouchdb() else { return };
@@ -251,7 +251,7 @@ fn filters_are_compared_among_followers_on_pouchdb_server() {
     let (found, by) = followed(&run);
     assert_eq!(by["missing"], Value::Null, "{found}");
     assert!(run.stdout.contains("nobody else can tell"), "{}", run.stdout);
-    // Last of all: this server ends over it.
+    // Last, because this server ends over it.
     let missing = ["run", &server.url, "--docs=9", "--follow=1", "--follow-filter=app/mine"];
     springload(missing).refused(3, &["has no filter app/mine", "--ddocs", "--use-existing"]);
 }

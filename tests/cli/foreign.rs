@@ -1,4 +1,4 @@
-//! A server that says what would harm a terminal or a log: nothing of it gets there.
+//! A server that sends strings harmful to a terminal or a log: none of them gets there.
 
 use crate::proxy::{Message, Proxy};
 use crate::pty::Pty;
@@ -7,12 +7,13 @@ use crate::springload::{Finished, Run, binary, springload};
 use springload::op::steers;
 use std::fs;
 
-/// Sets the title of a terminal, clears it, turns the direction of writing; as it is in JSON, and
-/// as it may be in a head.
+/// Sets a terminal's title, clears it, and reverses the direction of writing; first as JSON, then
+/// as in a response head.
 const EVIL: &str = "\\u001b]0;pwned\\u0007\\u009b2J\\r\\nforged\\u202eline\\u0000";
 const HEAD: &str = "pwned\u{9b}2J\u{202e}";
 
-/// CouchDB in front of the stand-in, with another name, version and reasons.
+/// A relay that poses as CouchDB in front of the stand-in, with a hostile name, version and
+/// reasons.
 fn hostile() -> (Server, Proxy) {
     let server = Server::stand_in(springload::embedded::Options::default());
     let answers = |request: &Message| {

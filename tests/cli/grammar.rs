@@ -1,4 +1,4 @@
-//! What is made from the grammar of the command line: completions and man pages.
+//! Files generated from the grammar of the command line: completions and man pages.
 
 use crate::servers::absent;
 use crate::springload::{BINARY, Finished, Run, springload};
@@ -34,11 +34,11 @@ fn flags(verb: &str) -> BTreeSet<String> {
     help.lines().filter_map(flag).collect()
 }
 
-/// Whether `program` takes `text` on its standard input; `None` where it is not installed.
+/// The output of `program` with `text` on its standard input; `None` if it is not installed.
 fn takes(program: &str, arguments: &[&str], text: &str) -> Option<std::process::Output> {
     let mut child = Command::new(program)
         .args(arguments)
-        // Nothing is offered of what whoever tests has run.
+        // The developer's own runs are not offered.
         .env("SPRINGLOAD_STATE", "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -91,7 +91,7 @@ fn bash_completes_a_verb_and_a_flag() {
     assert_eq!(ask("springload run --no-t", 2).as_deref(), Some("--no-tui"));
 }
 
-/// A folder with a run called `after the update`, and the path of the program.
+/// A folder with a run labeled `after the update`, and the path of the program.
 fn with_a_run() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let runs = folder.path().join("springload-runs/20260302T091501Z");

@@ -1,9 +1,9 @@
-//! What people type who are used to other tools: each refusal names the flag to give instead.
+//! What people used to other tools type: each error message names the flag to give instead.
 
 use crate::springload::{measure, springload};
 use std::collections::BTreeMap;
 
-/// Tool, what is typed, the verb that the cure is for, and the flag that it names.
+/// The tool, the words typed, the verb of the suggestion, and the flag in it.
 const HABITS: &[(&str, &[&str], &str, &str)] = &[
     ("k6", &["run", "--rps", "500"], "run", "--rate"),
     ("hey", &["http", "http://127.0.0.1:1/", "--qps", "50"], "http", "--rate"),
@@ -81,7 +81,8 @@ fn each_refusal_names_the_right_flag_which_that_verb_has() {
 
 #[test]
 fn what_is_right_already_is_not_taken_for_a_habit() {
-    // `-uannounce` names a user, `-nx` is a number that is none, and -c 5m is no time of a habit.
+    // `-uannounce` names a user, `-nx` is an invalid number, and `-c 5m` is not a time in another
+    // tool.
     let run = measure(["run", "http://127.0.0.1:1", "-uannounce:x", "--docs", "1"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
     measure(["run", "-nx"]).refused(2, &["--ops: \"x\" is not a count"]);

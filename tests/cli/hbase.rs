@@ -1,5 +1,5 @@
-//! HBase as YCSB's command line asks for it: spellings, properties and `hbase-site.xml`. Without a
-//! server; `tests/databases` has those.
+//! HBase through YCSB's command line: spellings, properties and `hbase-site.xml`, without a server.
+//! Tests with one are in `tests/databases`.
 
 use crate::springload::{Finished, springload};
 use serde_json::Value;
@@ -16,12 +16,12 @@ const LOAD: [&str; 8] = [
     "columnfamily=cf",
 ];
 
-/// `springload ycsb` with these words in addition to those of the guide's load phase.
+/// `springload ycsb` with these words in addition to the guide's load phase.
 fn load(more: &[&str]) -> Finished {
     springload([&["ycsb"], &LOAD[..], more].concat())
 }
 
-/// What the plan says with these words in addition.
+/// The plan with these words in addition.
 fn planned(more: &[&str]) -> Value {
     let run = load(&[more, &["--dry-run"]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -93,7 +93,7 @@ fn buffered_writes_of_the_load_phase_go_in_batches() {
         planned(&words)["stages"][0]["batch"].as_u64().expect("a number")
     };
     assert_eq!(batch(&[]), 1_000);
-    // Ten fields of 106 bytes with their names.
+    // Ten fields of 106 bytes each, including the name.
     assert_eq!(batch(&["-p", "writebuffersize=10600"]), 10);
     assert_eq!(batch(&["-p", "writebuffersize=1"]), 1);
     assert_eq!(batch(&["-p", "batchsize=7"]), 7);
@@ -241,7 +241,7 @@ fn a_property_of_the_guide_that_does_not_exist_names_the_one_that_does() {
     assert!(run.stderr.contains("-p x: ignored, no such property\n"), "{}", run.stderr);
 }
 
-/// A port on which nothing listens: something just did.
+/// A port on which nothing listens: a listener was just closed.
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0");
     listener.and_then(|listener| listener.local_addr()).expect("a port").port()

@@ -1,5 +1,5 @@
-//! What documents are called: runs that share a database do not meet, and whoever knows the seed
-//! can have the same names again.
+//! The IDs of documents: runs that share a database do not collide, and the same seed gives the
+//! same IDs.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ fn stand_in() -> Server {
     Server::stand_in(Options::default())
 }
 
-/// Makes an empty database and hands back its address.
+/// Creates an empty database and returns its address.
 fn database(server: &Server, name: &str) -> String {
     let url = format!("{}/{name}", server.url);
     ureq::put(&url).send_empty().expect("a database");
@@ -30,7 +30,7 @@ fn ids(url: &str) -> Vec<String> {
     rows.iter().map(|row| row["id"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// A small run without failures on a database that is there, with more flags.
+/// A small run without failures on an existing database, with more flags.
 #[track_caller]
 fn small(url: &str, flags: &[&str]) -> Finished {
     let fixed = ["run", url, "--use-existing", "-c", "3", "--docs", "300", "--ops", "200"];
@@ -131,7 +131,7 @@ fn a_sweep_varies_names() {
     assert!(sweep["cells"].as_array().expect("cells").iter().all(ok), "{sweep}");
 }
 
-/// The paths that a run of requests with random parts asks for, sorted, and its seed.
+/// The paths requested by a run with random parts in them, sorted, and its seed.
 fn requested(server: &Server, flags: &[&str]) -> (Vec<String>, u64) {
     let proxy = Proxy::to(&server.url);
     let url = format!("{}/_up?{{{{uuid}}}}", proxy.url);

@@ -1,4 +1,5 @@
-//! `springload k8s`: the manifests against Kubernetes' own schema, as its readers of YAML see them.
+//! `springload k8s`: the manifests checked against Kubernetes' own schema, parsed as Kubernetes
+//! does.
 
 use crate::servers::absent;
 use crate::springload::springload;
@@ -7,8 +8,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Checks every document on stdin against the schema, in which nothing may be that it does not
-/// name; prints them as JSON.
+/// Checks every document on stdin against the schema, which forbids unknown fields; prints them as
+/// JSON.
 const CHECK: &str = "
 import json, sys, yaml, kubernetes_validate
 documents = list(yaml.safe_load_all(sys.stdin))
@@ -28,7 +29,7 @@ fn python() -> Option<PathBuf> {
     installed.then_some(python)
 }
 
-/// The documents of `manifests`, or what is wrong with them.
+/// The documents of `manifests`, or the errors in them.
 fn check(python: &Path, manifests: &str) -> Result<Value, String> {
     let mut child = Command::new(python)
         .args(["-c", CHECK])
@@ -98,7 +99,7 @@ fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
         for keep in [&[][..], &["--keep-others"]] {
             for command in [&[][..], &["--", "run", "$(TARGET)"]] {
                 let flags = ["--spread", spread];
-                // A claim is the coordinator's.
+                // A claim is only for the coordinator.
                 let every = if command.is_empty() { &every[..every.len() - 2] } else { &every[..] };
                 let all = [&flags[..], every, keep, command].concat();
                 let documents = check(&python, &manifests(&all)).expect("valid manifests");
@@ -109,7 +110,8 @@ fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
     }
 }
 
-/// Its own fields are few, and have no schema here; its Jobs are those that are checked without it.
+/// A JobSet has few fields of its own, without a schema here; its Jobs match those checked without
+/// it.
 #[test]
 fn a_jobset_has_the_same_jobs_as_are_printed_without_it() {
     let Some(python) = python() else { return };
@@ -150,7 +152,7 @@ fn a_jobset_has_the_same_jobs_as_are_printed_without_it() {
     for (place, name) in ["agents", "coordinator"].into_iter().enumerate() {
         let replicated = &spec["replicatedJobs"][place];
         assert_eq!((&replicated["name"], &replicated["replicas"]), (&json!(name), &json!(1)));
-        // What a set has lost it would make again.
+        // A set would recreate a Job that is removed.
         let mut alone = apart[place]["spec"].clone();
         assert_eq!(
             alone.as_object_mut().and_then(|it| it.remove("ttlSecondsAfterFinished")),
@@ -268,7 +270,7 @@ fn pods_go_where_they_are_told_and_nothing_reaches_them() {
         assert_eq!(volumes.last().expect("one")["configMap"], json!({ "name": "authority" }));
         assert_eq!(mounts.len(), volumes.len());
     }
-    // The coordinator keeps away from the agents' nodes.
+    // The coordinator avoids the agents' nodes.
     let affinity = &documents[1]["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"];
     let preferred = &affinity["preferredDuringSchedulingIgnoredDuringExecution"][0];
     let labels = &preferred["podAffinityTerm"]["labelSelector"]["matchLabels"];
@@ -281,8 +283,8 @@ fn pods_go_where_they_are_told_and_nothing_reaches_them() {
     assert_eq!(policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/instance"], "r1");
 }
 
-/// What would fail in the cluster is refused before a manifest is printed, and what would not is
-/// not.
+/// A command that would fail in the cluster is refused before a manifest is printed, and only such
+/// a command.
 #[test]
 fn a_plan_that_cannot_be_carried_out_is_refused() {
     let given = |agents: &str, rest: &[&str]| {
@@ -297,7 +299,7 @@ fn a_plan_that_cannot_be_carried_out_is_refused() {
         given("6", &["--", "run", target, "-c", "50", "-d", "2h"]).refused(2, &[message]);
         assert_eq!(given("50", &["--", "run", target, "-c", "50", "-d", "59m"]).code, 0);
     }
-    // A file of the image is not one of this machine.
+    // A file in the image is not on this machine.
     let schema = ["--", "run", "http://h:1", "-c", "50", "--schema", "/in/the/image.json"];
     assert_eq!(given("6", &schema).code, 0);
     let long = ["--deadline", "3h", "--", "run", "http://h:1", "-d", "2h"];

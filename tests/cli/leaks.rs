@@ -1,4 +1,4 @@
-//! A password in an address that is no address, or only nearly, is shown nowhere.
+//! A password in an invalid or mistyped address is never shown.
 
 use crate::pty::Pty;
 use crate::servers::Server;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 const SECRET: &str = "hidd3nword";
 
-/// Addresses as people mistype them; each has the password, where `PW` stands here. Nobody listens
-/// on port 1.
+/// Addresses as people mistype them, each with the password in place of `PW`. Nothing listens on
+/// port 1.
 const ADDRESSES: [&str; 50] = [
     "http:/user:PW@127.0.0.1:1",
     "http//user:PW@127.0.0.1:1",
@@ -65,10 +65,10 @@ const ADDRESSES: [&str; 50] = [
     "\thttp://user:PW\n@127.0.0.1:1",
 ];
 
-/// The verbs that read addresses with code of their own.
+/// The verbs that parse addresses with their own code.
 const READERS: [&str; 4] = ["http", "siege", "ycsb", "cushion"];
 
-/// All that is below a folder, but for the files that a test has put there.
+/// All files below a folder, except those created by a test.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let own = ["urls.txt", "plan.toml", "netrc"];
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
@@ -76,7 +76,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     all.filter(|path| !own.iter().any(|name| path.ends_with(name))).collect()
 }
 
-/// Where the secret is printed or saved.
+/// The places where the secret is printed or saved.
 fn leaks(about: &str, ended: &Finished) -> Vec<String> {
     let mut texts = vec![ended.stdout.clone(), ended.stderr.clone()];
     for path in files(ended.output().parent().expect("a folder")) {
@@ -87,7 +87,7 @@ fn leaks(about: &str, ended: &Finished) -> Vec<String> {
     texts.into_iter().map(|text| format!("{about}: {text}")).collect()
 }
 
-/// A run whose journal is there, to be audited.
+/// A run with a journal that can be audited.
 fn audited(server: &Server) -> Finished {
     let target = format!("{}/kept", server.url);
     let words = ["run", &target, "--keep", "--audit", "--docs", "4", "--ops", "2", "-c", "1"];
@@ -114,8 +114,8 @@ fn the_password_of_a_malformed_address_is_not_shown() {
     assert!(found.is_empty(), "{} leaks:\n{}", found.len(), found.join("\n"));
 }
 
-/// What verbs leak of the address `at` this place of the list; `record` is that of a run with an
-/// audit. The verbs that read addresses on their own get each of them, the others, which share that
+/// The leaks of verbs with the address `at` this place in the list; `record` is that of a run with
+/// an audit. Verbs that parse addresses themselves get every address, the others, which share that
 /// code, every seventh.
 fn leaks_of(address: &str, at: usize, record: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn leaks_of(address: &str, at: usize, record: &str) -> Vec<String> {
             ),
         ],
         &["run", "--docs", "2", "--metrics", address],
-        // A word where none belongs.
+        // A word where none is expected.
         &["cushion", address],
         &["show", address],
     ];
@@ -200,7 +200,7 @@ fn neither_the_live_view_nor_the_metrics_show_a_password() {
     let admin = Some(("ann".to_owned(), SECRET.to_owned()));
     let server = Server::stand_in(Options { admin, ..Options::default() });
     let host = server.url.trim_start_matches("http://");
-    // As it should be, without its scheme, and with what is encoded for no reason.
+    // The correct form, without its scheme, and with a needlessly encoded character.
     for address in ["http://ann:PW@HOST", "ann:PW@HOST", "HTTP://a%6En:PW@HOST/"] {
         let address = address.replace("PW", SECRET).replace("HOST", host);
         let folder = tempfile::tempdir().expect("a folder");

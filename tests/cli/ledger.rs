@@ -1,10 +1,10 @@
-//! What a run's journal says is owed, read without springload's own code, and compared with what is
-//! there.
+//! The final state that a run's journal calls for, read without springload's own code, and compared
+//! with the actual one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was acknowledged last.
+/// The last acknowledged state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Last {
     #[default]
@@ -14,14 +14,14 @@ enum Last {
     Deleted,
 }
 
-/// What is known of one document's writes.
+/// The writes of one document, as far as they are known.
 #[derive(Debug, Default)]
 struct Owed {
     last: Last,
-    /// Writes and deletions since, without an answer.
+    /// Writes and deletions since then without a response.
     writes: Vec<u32>,
     deletions: u32,
-    /// An acknowledged revision does not come after the one before.
+    /// Whether an acknowledged revision does not follow the previous one.
     undone: bool,
 }
 
@@ -37,13 +37,13 @@ impl Ledger {
         Self(all)
     }
 
-    /// How many of them were acknowledged to be there, and nothing else was sent since.
+    /// The number of documents that were acknowledged as stored, with nothing else sent since.
     pub(crate) fn kept(&self) -> u64 {
         let kept = |owed: &&Owed| matches!(owed.last, Last::Written(..)) && owed.deletions == 0;
         self.0.values().filter(kept).count() as u64
     }
 
-    /// What is wrong, by class, with what is there; `ok` counts what is right.
+    /// The differences from the documents that are there, by class; `ok` counts correct documents.
     pub(crate) fn compare(&self, there: &BTreeMap<String, String>) -> BTreeMap<String, u64> {
         let mut classes = BTreeMap::new();
         for (id, owed) in &self.0 {
@@ -54,7 +54,7 @@ impl Ledger {
     }
 }
 
-/// How many notes say that a write was about to be sent.
+/// The number of notes about a write to be sent.
 pub(crate) fn sent(run: &Path) -> u64 {
     let mut sent = 0;
     each(run, |entry| {
@@ -107,7 +107,7 @@ fn add(all: &mut BTreeMap<String, Owed>, entry: &[u8]) {
     }
 }
 
-/// The class of a document, of which this revision is there.
+/// The class of a document that has this revision now.
 fn judge(owed: &Owed, there: Option<&str>) -> &'static str {
     let there = there.map(|rev| rev.split_once('-').expect("a revision"));
     let there = there.map(|(number, hash)| {

@@ -1,4 +1,4 @@
-//! What listens does so for this machine alone, unless others are let in by a flag.
+//! Listeners are open to this machine only, unless a flag admits others.
 
 use crate::springload::{Run, Running, springload};
 use springload::embedded::{Mode, Options, StandIn, bind};
@@ -16,18 +16,19 @@ fn an_address_for_others_wants_a_password_or_a_flag() {
         let run = ["run", "--docs", "5", "--ops", "5", "--metrics", place];
         springload(run).refused(2, &["--metrics: whoever can reach", place, "--metrics-public"]);
     }
-    // Nothing but the flag is in the way.
+    // The flag is all that is missing.
     let words = ["run", "--docs", "5", "--ops", "5", "-c", "1", "--metrics", "0.0.0.0:0"];
     let run = Run::of(&[&words[..], &["--metrics-public"]].concat()).finish().passed();
     assert!(run.stderr.contains("metrics: http://0.0.0.0:"), "{}", run.stderr);
-    // 192.0.2.1 is nobody's: listening is tried, with a password and without.
+    // 192.0.2.1 is not an address of this machine: listening is attempted, with a password and
+    // without.
     for let_in in [&["--admin", "ann:pw"][..], &["--public"]] {
         let words = [&["serve", "--listen", "192.0.2.1:0"][..], let_in].concat();
         springload(words).refused(2, &["--listen: cannot listen on 192.0.2.1:0"]);
     }
 }
 
-/// Requests that never end: nothing at all, a head, a body, and one after a whole request.
+/// Requests that never end: an empty one, a head, a body, and one after a whole request.
 const SLOW: [&str; 4] = [
     "GET / HT",
     "GET / HTTP/1.1\r\nHost: h\r\nX: ",
@@ -41,7 +42,7 @@ fn connected(address: &str) -> TcpStream {
     stream
 }
 
-/// Asserts that a server ends a connection on which bytes go on to trickle in.
+/// Asserts that a server closes a connection on which bytes keep trickling in.
 #[track_caller]
 fn is_dropped(mut stream: TcpStream, about: &str) {
     stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
@@ -109,7 +110,7 @@ fn the_metrics_are_served_beside_slow_clients() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    // As many as there are places for: the one that is there longest makes room for another.
+    // As many as are allowed: the oldest one is closed to make room for another.
     let slow: Vec<_> = (0..64)
         .map(|_| {
             let mut stream = connected(&address);
@@ -126,7 +127,7 @@ fn the_metrics_are_served_beside_slow_clients() {
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         page
     };
-    // At first there is nothing to tell.
+    // At first there are no metrics.
     let is_served = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         asked().contains("springload_")

@@ -1,4 +1,4 @@
-//! A run that is followed from outside while it goes on: by lines of JSON, and on its page.
+//! A run that is followed from outside while it is in progress: by JSON lines, and on its page.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run, Running, binary, measure, number, springload};
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 /// A run of some seconds with two stages, and conflicts.
 const SOME: [&str; 9] = ["run", "--docs", "200", "-c", "4", "-r", "400", "-d", "3s"];
 
-/// So few that other tests have the processor, too.
+/// Slow enough to leave the processor to other tests, too.
 const MILD: [&str; 2] = ["-r", "200"];
 
 /// Requests, documents that succeeded, and failures by class, by stage and kind.
@@ -31,7 +31,7 @@ fn add(sums: &mut Sums, stage: &Value, kind: &str, part: &Value) {
     }
 }
 
-/// What the record has.
+/// The sums in the record.
 fn recorded(run: &Finished) -> Sums {
     let mut sums = Sums::new();
     for stage in run.stages() {
@@ -47,7 +47,7 @@ fn parsed(lines: &str) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// What the lines have.
+/// The sums of the lines.
 fn counted(lines: &[Value]) -> Sums {
     let mut sums = Sums::new();
     for line in lines {
@@ -81,7 +81,7 @@ fn the_lines_of_all_seconds_add_up_to_the_record() {
     }
 }
 
-/// A frozen server answers nothing, and there is a line all the same.
+/// A frozen server sends no responses, but there is a line for each second.
 #[test]
 fn a_second_without_an_answer_has_a_line_too() {
     let stall = Stall { at_ns: 1_000 * MS, for_ns: 3_500 * MS, every_ns: None };
@@ -157,7 +157,7 @@ fn page_of(run: &Running) -> String {
     }
 }
 
-/// What is answered to a request; `None`: nothing, because the run is over.
+/// The response to a request; `None` if there is none because the run is over.
 fn get(address: &str, path: &str, host: &str) -> Option<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
@@ -200,7 +200,7 @@ fn the_page_that_is_served_becomes_the_page_that_is_written() {
     assert!(last == std::fs::read(run.output().join("report.html")).expect("a page"));
 }
 
-/// The headline of a page, without its marks.
+/// The headline of a page, without its markup.
 fn headline(page: &[u8]) -> String {
     let page = String::from_utf8(page.to_vec()).expect("UTF-8");
     let line = page.split("<p class=\"headline ").nth(1).and_then(|it| it.split_once("</p>"));
@@ -215,7 +215,7 @@ fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
     let run = Running::start([&words[..], &MILD].concat());
     let (address, folder) = (page_of(&run), run.output());
     let folder = folder.display().to_string();
-    // The stage has gone on for seconds, and the record says so, too.
+    // The stage has been running for seconds, and the record shows that.
     assert!(number(&state(&address, 2)["version"]) > 2);
     let page = get(&address, "/report.html", &address).expect("a page").1;
     let line = headline(&page);
@@ -230,7 +230,7 @@ fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
     let list = std::path::Path::new(&folder).parent().expect("a folder").display().to_string();
     assert!(springload(["list", &list]).stdout.contains("→ RUNNING"));
     run.signal(rustix::process::Signal::KILL);
-    // It is some time until the system has ended it.
+    // It takes the system some time to end the process.
     while saved().starts_with("→ RUNNING") {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -251,8 +251,8 @@ fn the_page_is_for_this_machine_and_its_port_is_free() {
         .refused(2, &["--serve-page: cannot listen on", "in use", "give a free [HOST:]PORT"]);
 }
 
-/// They ask for nothing, or for half of something, and stay: others have the page at once all the
-/// same. With 64 at a time and ten seconds for each of them, it would take minutes.
+/// The connections send nothing, or half a request, and stay open: other clients get the page at
+/// once. With 64 at a time and ten seconds for each, it would take minutes.
 #[test]
 fn a_thousand_idle_connections_keep_nobody_from_the_page() {
     let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];
@@ -266,7 +266,7 @@ fn a_thousand_idle_connections_keep_nobody_from_the_page() {
         let idle = |at: usize| {
             let mut stream = TcpStream::connect(&address).ok()?;
             let half = if at.is_multiple_of(2) { &b"GET / HT"[..] } else { b"" };
-            // Those that came before it may have been hung up on.
+            // Earlier ones may have been closed.
             stream.write_all(half).ok().or(Some(()))?;
             Some(stream)
         };
@@ -283,7 +283,7 @@ fn readers_that_stall_and_strangers_do_not_disturb_a_run() {
     let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];
     let run = Running::start([&words[..], &MILD].concat());
     let address = page_of(&run);
-    // Fewer than there are places for at once, so that others are served meanwhile.
+    // Fewer than are allowed at once, so that others are served meanwhile.
     let halves: Vec<_> = (0..60)
         .map(|_| {
             let mut stream = TcpStream::connect(&address).expect("it listens");
@@ -295,11 +295,11 @@ fn readers_that_stall_and_strangers_do_not_disturb_a_run() {
         assert_eq!(get(&address, "/", host).expect("an answer").0, wanted, "{host}");
     }
     assert_eq!(get(&address, "/other", &address).expect("an answer").0, 404);
-    // These wait until others end, and hold up nobody but themselves.
+    // These wait until others end, and only hold up each other.
     let crowd: Vec<_> = (0..1_000).map_while(|_| TcpStream::connect(&address).ok()).collect();
     assert!(crowd.len() > 100, "{}", crowd.len());
     drop((halves, crowd));
-    // The stage has gone on for seconds.
+    // The stage has been running for seconds.
     assert!(number(&state(&address, 2)["version"]) > 2);
     run.interrupt();
     let run = run.finish();

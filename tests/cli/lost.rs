@@ -1,4 +1,4 @@
-//! Answers that get lost on their way: what was carried out is found out, and counted once.
+//! Lost responses: the run finds out which requests were carried out, and counts each once.
 
 use crate::proxy::Message;
 use crate::springload::{measure, number};
@@ -12,8 +12,8 @@ use springload::embedded::Options;
 
 use crate::servers::Server;
 
-/// Of one kind of request: how many came, how many were carried out although the client got no
-/// answer, and how many were kept from the server.
+/// For one kind of request: how many arrived, how many were carried out without a response to the
+/// client, and how many were withheld from the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Losses {
     came: u64,
@@ -23,7 +23,7 @@ struct Losses {
 
 type Log = Arc<Mutex<BTreeMap<&'static str, Losses>>>;
 
-/// A relay to `server` that hangs up on every tenth request of each kind: by turns after the
+/// A relay to `server` that hangs up on every tenth request of each kind: alternately after the
 /// server has carried it out, and before it has seen it.
 fn relay(server: &str) -> (String, Log) {
     let server = server.strip_prefix("http://").expect("an http URL").to_owned();
@@ -69,14 +69,14 @@ fn serve(client: TcpStream, server: &str, losses: &Log) -> io::Result<()> {
     }
 }
 
-/// What a write is in springload's words.
+/// The name of a write in springload's words.
 fn kind(request: &Message) -> Option<&'static str> {
     let mut words = request.first.split(' ');
     let (method, path) = (words.next()?, words.next()?);
     let changes = memchr::memmem::find(&request.raw, b"\"_rev\":").is_some();
     match method {
         "POST" if path.ends_with("/_bulk_docs") => Some("bulk_insert"),
-        // Else it is about the database.
+        // Otherwise it is about the database.
         "PUT" if path.matches('/').count() < 2 => None,
         "PUT" => Some(if changes { "update" } else { "create" }),
         "DELETE" if path.contains("rev=") => Some("delete"),
@@ -101,10 +101,10 @@ fn writes_without_an_answer_are_settled_by_looking() {
         let Losses { came, carried_out, kept_back } = log[kind];
         let operation = finished.operation(stage, kind);
         assert!(carried_out > 0 && kept_back > 0, "{kind}: {log:?}");
-        // Sent once each, whatever became of it.
+        // Each was sent once, whatever happened to it.
         assert_eq!(number(&operation["issued"]), came * documents, "{kind}");
         let lost = (carried_out + kept_back) * documents;
-        // The workload knows what is stored: nothing conflicts, nothing is missing.
+        // The workload knows what is stored, so there are no conflicts, and nothing is missing.
         assert_eq!(operation["failures"], serde_json::json!({ "unanswered": lost }), "{kind}");
         assert_eq!(number(&operation["carried_out"]), carried_out * documents, "{kind}");
         assert_eq!(number(&operation["not_carried_out"]), kept_back * documents, "{kind}");
@@ -116,11 +116,11 @@ fn writes_without_an_answer_are_settled_by_looking() {
     assert_eq!((number(&reads["ok"]), &reads["failures"]), (400, &serde_json::json!({})));
 }
 
-/// Who is told that a document was looked for, by its path.
+/// The receivers of a signal that a document was looked for, by its path.
 type Looks = Arc<Mutex<BTreeMap<String, Vec<mpsc::Sender<()>>>>>;
 
-/// A relay to `server` that leaves every fifteenth write without an answer: by turns passes it on
-/// once its document has been looked for, and never.
+/// A relay to `server` that leaves every fifteenth write without a response: alternately it passes
+/// the write on once its document has been looked for, and never.
 fn late_relay(server: &str) -> (String, Log) {
     let server = server.strip_prefix("http://").expect("an http URL").to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -163,7 +163,7 @@ fn serve_late(client: TcpStream, server: &str, (losses, looks): (&Log, &Looks)) 
                 Message::read(&mut server, true)?;
                 return Ok(());
             }
-            // Until the client hangs up.
+            // Until the client disconnects.
             Some(false) => return Message::read(&mut client, false).map(|_| ()),
             None => {}
         }
@@ -171,7 +171,7 @@ fn serve_late(client: TcpStream, server: &str, (losses, looks): (&Log, &Looks)) 
         let answer = Message::read(&mut server, true)?;
         client.get_mut().write_all(&answer.raw)?;
         if kind(&request).is_none() && method != "PUT" {
-            // Whoever waited may have gone.
+            // The waiting thread may have ended.
             let waiting = looks.lock().expect("no panic").remove(&path).unwrap_or_default();
             for looked in waiting {
                 let _ = looked.send(());
@@ -201,7 +201,7 @@ fn a_write_is_not_said_to_be_lost_while_a_server_may_carry_it_out() {
         let unanswered = serde_json::json!({ "unanswered": lost });
         assert_eq!(operation["failures"], unanswered, "{kind}");
         assert_eq!(operation["carried_out"], carried_out * documents, "{kind}");
-        // What was kept back might still come.
+        // Withheld writes might still arrive.
         assert_eq!(operation.get("not_carried_out"), None, "{kind}");
         let words = format!("unknown: {}", kept_back * documents);
         let report = finished.full_report();

@@ -1,5 +1,5 @@
-//! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
-//! goes over the wire out. Knows nothing of the rooms inside.
+//! The binary as a user sees it: arguments go in; exit status, stdout, stderr, `run.json` and
+//! network traffic come out. Does not depend on the modules inside.
 
 mod ab;
 mod action;

@@ -1,4 +1,4 @@
-//! A load on many databases: how it is spread, what becomes of the databases, and what is refused.
+//! A load on many databases: how it is spread, what happens to the databases, and what is refused.
 
 use crate::proxy::{Message, Proxy};
 use crate::servers::Server;
@@ -28,7 +28,7 @@ fn databases(server: &Server) -> Vec<String> {
     serde_json::from_value(get(server, "/_all_dbs")).expect("names")
 }
 
-/// A run over so many databases.
+/// A run with this many databases.
 fn run(url: &str, count: &str, more: &[&str]) -> Finished {
     let words = ["run", url, "--databases", count, "-c", "3"];
     measure(words.into_iter().chain(more.iter().copied()))
@@ -51,7 +51,7 @@ fn each_database_gets_its_share_and_all_are_removed_at_the_end() {
     let looked_for = kept.operation("audit", "verify");
     assert!(number(&looked_for["ok"]) > 120 && looked_for["failures"] == json!({}));
 
-    // The same names are taken, and nothing of theirs is touched.
+    // The same names are taken, and existing databases are not touched.
     let before: Vec<u64> = names.iter().map(count).collect();
     let taken = run(&format!("{}/users", server.url), "12", &["--docs", "12", "-n", "12"]);
     taken.refused(3, &["of 12 databases", "\"users-00000\"", "and 9 more exist", "--use-existing"]);
@@ -78,7 +78,7 @@ fn a_lie_in_one_database_is_found_with_its_name() {
     let output = kept.output();
     let audited = measure(["audit", output.to_str().expect("UTF-8"), &server.url]);
     assert_eq!(audited.code, 6, "{}", audited.stderr);
-    // A document that nobody wrote, in another database.
+    // A document of unknown origin, in another database.
     put(&server, &format!("/{}_00001/extra", kept.database()), "{}");
     let audited = measure(["audit", output.to_str().expect("UTF-8"), &server.url]);
     let finding = &audited.operation("audit", "verify")["findings"][0];
@@ -122,7 +122,7 @@ fn an_interrupted_run_removes_what_it_has_created() {
     assert_eq!(databases(&server), [""; 0]);
 }
 
-/// Three of the requests that create databases are refused by the server.
+/// The server refuses three of the requests that create databases.
 #[test]
 fn a_run_ends_if_a_database_cannot_be_created_and_removes_the_others() {
     let server = stand_in();
@@ -143,7 +143,7 @@ fn a_run_ends_if_a_database_cannot_be_created_and_removes_the_others() {
     assert_eq!(databases(&server), [""; 0]);
 }
 
-/// The answer to one creation is lost: it is sent again, and the database is there.
+/// The response to one creation is lost: the request is sent again, and the database exists.
 #[test]
 fn a_creation_whose_answer_was_lost_is_sent_again_if_the_run_waits() {
     let server = stand_in();
@@ -154,7 +154,7 @@ fn a_creation_whose_answer_was_lost_is_sent_again_if_the_run_waits() {
             return None;
         }
         ureq::put(format!("{url}/u-00003")).send_empty().expect("201");
-        // Nothing is answered.
+        // An empty response: the connection is closed.
         Some(Vec::new())
     };
     let proxy = Proxy::with_answers(&server.url, Box::new(answers));
@@ -206,7 +206,7 @@ fn partitions_are_named_where_the_database_has_some() {
     embedded.passed();
 }
 
-/// Database names of the user's own are removed by the process that made them.
+/// Databases with names chosen by the user are removed by the process that created them.
 #[test]
 fn agents_share_many_databases() {
     let server = stand_in();

@@ -1,4 +1,4 @@
-//! `springload max`: it keeps to a server's capacity, keeps its steps, and says plainly why it
+//! `springload max`: it stays within a server's capacity, saves its steps, and explains why it
 //! found nothing.
 
 use crate::springload::{Finished, Run, springload};
@@ -18,7 +18,7 @@ fn max(folder: &Path, words: &[&str]) -> Finished {
     springload([&["max", "-o", folder], &SHORT[..], words].concat())
 }
 
-/// The report, which is the file too.
+/// The report, which equals the file.
 fn found(folder: &Path, run: &Finished) -> Value {
     let text = std::fs::read_to_string(folder.join("max.json")).expect("max.json");
     let kept: Value = serde_json::from_str(&text).expect("JSON");
@@ -40,7 +40,7 @@ fn no_more_than_the_capacity_is_found() {
     let run = max(folder.path(), &[&url, "--slo", "p99 < 40ms", "--from", "100"]);
     let found = found(folder.path(), &run);
     let steps = found["steps"].as_array().expect("steps");
-    // A busy machine may find less, or nothing; the upper bound is a law.
+    // A busy machine may find less, or nothing; the upper bound is strict.
     assert!(matches!(run.code, 0 | 4 | 5), "{}: {found:#}", run.code);
     assert!(found["sustained_per_s"].as_f64().is_none_or(|rate| rate <= 330.0), "{found:#}");
     assert!(!steps.is_empty());
@@ -62,7 +62,7 @@ fn where_not_even_the_lowest_holds_that_is_reported() {
     assert_eq!(found["sustained_per_s"], Value::Null);
     let steps = found["steps"].as_array().expect("steps");
     assert_eq!(steps.last().expect("a step")["level"], 1.0);
-    // As text it comes first.
+    // The text report begins with it.
     let again = tempfile::tempdir().expect("a temporary folder");
     let output = again.path().display().to_string();
     let words = ["max", &url, "-o", &output, "--slo", "max < 20ms", "--from", "1", "-d", "1s"];
@@ -104,7 +104,7 @@ fn a_step_that_cannot_be_saved_ends_the_search() {
     let words = ["max", &url, "--docs", "20", "-d", "5s", "--repeat", "1", "--format", "json"];
     let run = Run::of(&[&words[..], &["--from", "20", "--to", "20"]].concat()).start();
     let place = run.output().join("steps/000");
-    // A file is put in the place of the step's folder, unless a second is just being saved there.
+    // Replaces the step's folder with a file, unless a second is just being saved there.
     let put = || {
         let there = server.counters().requests > 2;
         there && std::fs::remove_dir_all(&place).and_then(|()| std::fs::write(&place, "x")).is_ok()
@@ -146,7 +146,7 @@ fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
     let folder = run.output().display().to_string();
     let how = format!("the same command with -o {folder} continues it");
     assert!(!kept.is_empty() && run.stderr.contains(&how), "{}", run.stderr);
-    // With anything else it is another search.
+    // With any other flag it is a different search.
     let again = |words: &[&str]| springload([words, &["-o", &folder]].concat());
     let other = again(&[&words[..], &["--seed", "7"]].concat());
     assert!(other.code == 2 && other.stderr.contains("has another search"), "{}", other.stderr);
@@ -160,7 +160,7 @@ fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
     assert!(refused.stderr.contains("has a complete search already"), "{}", refused.stderr);
 }
 
-/// As after a kill in between: the record of the last step is there, and max.json has not noted it.
+/// As after a kill in between: the record of the last step is saved, but not yet noted in max.json.
 #[test]
 fn a_step_that_ended_before_it_was_noted_is_not_measured_again() {
     let server = server(Faults::default());
@@ -185,7 +185,7 @@ fn a_step_that_ended_before_it_was_noted_is_not_measured_again() {
         assert_eq!((&kept["steps"], &kept["ended"]), (&whole["steps"], &whole["ended"]));
         let after = std::fs::read(last.join("run.json")).expect("a record");
         assert!(before == after && !last.join("run-1.json").exists(), "it was measured again");
-        // What is not its plan is measured.
+        // A record with a different plan is measured again.
         let text = String::from_utf8(before).expect("UTF-8").replace("=20 ", "=21 ");
         std::fs::write(last.join("run.json"), text).expect("a record");
         std::fs::write(folder.path().join("max.json"), cut.to_string()).expect("a file");
@@ -220,7 +220,7 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["--slo", "update.p50 < 1s", "--mix", "read=1"], &format!("{strange} update.p50"));
 }
 
-/// What comes before the words of another verb.
+/// The flags before the words of another verb.
 const BEFORE: [&str; 6] = ["-d", "1s", "--repeat", "1", "-q", "--format=json"];
 
 /// A search with the words of another verb.
@@ -229,7 +229,7 @@ fn with(folder: &Path, before: &[&str], words: &[&str]) -> Finished {
     springload([&["max", "-o", folder], &BEFORE[..], before, &["--"], words].concat())
 }
 
-/// Loads a few records with ycsb, and returns what its run phase takes.
+/// Loads a few records with ycsb, and returns the words of its run phase.
 fn ycsb(url: &str) -> Vec<String> {
     let words = |phase: &str| {
         let properties = [
@@ -291,7 +291,7 @@ fn connections_are_searched_with_other_verbs_too() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let before = ["--search", "connections", "--from", "2", "--to", "4", "--slo", "p90 < 60s"];
     let run = with(folder.path(), &before, &ycsb);
-    // A debug build may be the limit itself.
+    // A debug build may itself be the limit.
     assert!(matches!(run.code, 0 | 4 | 5), "{}: {}", run.code, run.stderr);
     let found = found(folder.path(), &run);
     for step in found["steps"].as_array().expect("steps") {
@@ -308,7 +308,7 @@ fn what_another_verb_says_against_it_ends_the_search() {
     let url = server.url();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let slo = ["--slo", "p99 < 1s"];
-    // Mistakes come first, and leave nothing behind.
+    // Mistakes are found first, and leave nothing behind.
     let none = folder.path().join("none");
     for (words, message) in [
         (&["sweep", "-L", "batch=1,2"][..], "--: \"sweep\" cannot be searched; give one of run, h"),
@@ -336,7 +336,7 @@ fn what_another_verb_says_against_it_ends_the_search() {
         );
     }
     assert_eq!(run.code, 2, "{}", run.stderr);
-    // What only shows when it is tried.
+    // A mistake that only shows in the first step.
     let fill = folder.path().join("fill");
     let run = with(&fill, &["--slo", "bulk_insert.p99 < 1s"], &["run", &url, "--docs", "20"]);
     let message = "error: --slo: no step measures the operations of bulk_insert.p99 < 1s; ";
@@ -357,7 +357,7 @@ fn what_another_verb_says_against_it_ends_the_search() {
     }
 }
 
-/// A search whose first step is under way.
+/// A search in its first step.
 fn under_way(server: &StandIn, words: &[&str]) -> crate::springload::Running {
     let own = ["max", "-o", "out", "--slo", "p99 < 60s", "-q", "--format=json", "--from", "10"];
     let run = Run::bare(&[&own[..], words].concat()).start();
@@ -376,7 +376,7 @@ fn an_interruption_ends_the_step_of_another_verb_too() {
     let run = under_way(&server, &["-d", "60s", "--", "http", &server.url()]);
     run.interrupt();
     let run = run.finish();
-    // The step was not waited for.
+    // The search did not wait for the step.
     let text = std::fs::read_to_string(run.output().join("steps/000/run.json")).expect("a record");
     let record: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(record["partial"], true);
@@ -384,7 +384,7 @@ fn an_interruption_ends_the_step_of_another_verb_too() {
     assert_eq!((run.code, &found["ended"]), (130, &"stopped".into()), "{}", run.stderr);
 }
 
-/// Kills the last process that the run has started.
+/// Kills the last process that the run started.
 #[cfg(target_os = "linux")]
 fn kill_a_child(run: &crate::springload::Running) {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).expect("its threads");
@@ -409,7 +409,7 @@ fn a_step_that_is_killed_fails_the_search() {
     assert_eq!(found(&run.output(), &run)["ended"], "failed");
 }
 
-/// Without it there is less load than the level says, in this step and in all that follow.
+/// Without the agent, there is less load than the level in this step and all that follow.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_lost_agent_ends_the_search_and_says_nothing_of_the_server() {

@@ -1,4 +1,4 @@
-//! Several nodes of one cluster: where connections are, and where they go when a node is gone.
+//! Several nodes of one cluster: where connections are, and where they move when a node is gone.
 
 use crate::servers::Server;
 use crate::springload::{Finished, binary, failures, measure, number, springload};
@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-/// Three nodes of one stand-in. Where the system has more than one loopback address, they have one
-/// to themselves: while a node is down, nobody else takes its port.
+/// Three nodes of one stand-in. If the system has several loopback addresses, the cluster has one
+/// to itself, so that the port of a node that is down is not taken.
 pub(crate) fn cluster(options: Options) -> StandIn {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     let host = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -25,14 +25,14 @@ pub(crate) fn run(cluster: &StandIn, more: &[&str]) -> Finished {
     measure(std::iter::once("run").chain(urls).chain(more.iter().copied()))
 }
 
-/// Waits until `done` requests were answered: the run is under way. Or it is over, and says why.
+/// Waits until `done` requests were answered and the run is under way, or until the run is over.
 fn after(cluster: &StandIn, done: u64, over: &AtomicBool) {
     while cluster.counters().requests < done && !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Runs a load of `ops` operations, and does `work` to the cluster as soon as it is under way.
+/// Runs a load of `ops` operations, and calls `work` as soon as it is under way.
 fn during(cluster: &StandIn, more: &[&str], work: impl FnOnce(&AtomicBool) + Send) -> Finished {
     let over = AtomicBool::new(false);
     scope(|scope| {
@@ -51,7 +51,7 @@ fn nodes<'a>(run: &'a Finished, stage: &str) -> &'a Vec<Value> {
     run.stage(stage)["nodes"].as_array().expect("nodes")
 }
 
-/// What is on record of a time in which a node was gone: from, to, moved and returned.
+/// The recorded outages of a node: from, to, connections moved and returned.
 fn gone(node: &Value) -> Vec<(f64, Option<f64>, u64, u64)> {
     let spans = node["unreachable"].as_array().into_iter().flatten();
     let span = |it: &Value| {
@@ -61,7 +61,7 @@ fn gone(node: &Value) -> Vec<(f64, Option<f64>, u64, u64)> {
     spans.map(span).collect()
 }
 
-/// The nodes' counts are those of all requests, each counted once.
+/// The nodes' counts add up to those of all requests.
 #[track_caller]
 fn adds_up(run: &Finished, stage: &str) {
     let requests = run.stage(stage)["operations"].as_array().expect("operations").clone();
@@ -100,7 +100,7 @@ fn connections_are_dealt_to_nodes_in_turn_and_each_is_on_record() {
     for url in cluster.urls() {
         assert!(report.contains(url.trim_start_matches("http://")), "{report}");
     }
-    // The record asks for the same again.
+    // The recorded command repeats the run.
     let command = run.record["plan"]["command"].as_str().expect("a command");
     assert!(cluster.urls().iter().all(|url| command.contains(url)), "{command}");
     assert_eq!(cluster.counters().databases_deleted, 1);
@@ -129,7 +129,7 @@ fn a_node_that_is_dead_from_the_start_has_its_connections_elsewhere() {
         assert_eq!(failures(&run.operation("crud", "read")), 0, "{}", run.stderr);
         let report = run.full_report();
         assert!(report.contains("was gone until the end: 2 connections moved"), "{report}");
-        // Both others got one of them: an even share.
+        // Both others got one of them, which is an even share.
         let served = nodes(&run, "crud").iter().filter(|it| number(&it["ok"]) > 100).count();
         assert_eq!(served, 2, "{report}");
     }
@@ -150,13 +150,13 @@ fn connections_of_a_killed_node_move_and_come_back_and_nothing_is_lost() {
     let node = &nodes(&run, "crud")[1];
     let [(from_s, Some(to_s), 2, 2)] = gone(node)[..] else { panic!("{node}") };
     assert!(to_s - from_s > 0.5, "{node}");
-    // What was in flight may have failed, nothing else.
+    // Only requests in flight may have failed.
     let failed: u64 = nodes(&run, "crud").iter().map(failures).sum();
     assert!(failed <= 2, "{node}");
     for other in [0, 2] {
         assert_eq!(gone(&nodes(&run, "crud")[other]), []);
     }
-    // Moving is no reason for alarm.
+    // Moving causes no false alarms.
     for stage in ["crud", "audit"] {
         assert_eq!(failures(&run.operation(stage, "verify")), 0, "{stage}");
     }
@@ -173,7 +173,7 @@ fn a_node_that_stands_still_has_only_its_own_connections_wait() {
     let words = ["--docs", "300", "-d", "4s", "-c", "6", "--timeout", "500ms", "--verify"];
     let run = during(&cluster, &words, |over| {
         cluster.set_node(2, NodeState::Still);
-        // Nor does its listener answer, though the system takes connections for it.
+        // Its listener does not respond either, although the system accepts connections for it.
         while !over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -182,13 +182,13 @@ fn a_node_that_stands_still_has_only_its_own_connections_wait() {
     adds_up(&run, "crud");
     let all = nodes(&run, "crud");
     let [(_, None, 2, 0)] = gone(&all[2])[..] else { panic!("{}", all[2]) };
-    // Each had one request in flight.
+    // Each connection had one request in flight.
     assert_eq!(failures(&all[2]), 2, "{}", all[2]);
     assert_eq!([failures(&all[0]), failures(&all[1])], [0, 0]);
     assert_eq!(failures(&run.operation("crud", "verify")), 0);
 }
 
-/// A run in which one node stands still for `still`.
+/// A run in which one node freezes for `still`.
 fn still_for(still: Duration, more: &[&str]) -> Finished {
     let cluster = cluster(Options::default());
     let words = [&["--docs=300", "-c=6", "-t=2"], more].concat();
@@ -200,7 +200,7 @@ fn still_for(still: Duration, more: &[&str]) -> Finished {
     })
 }
 
-/// When a node answered nothing, by the record: from, and for how long.
+/// The recorded silences of a node: start and length.
 fn silences(node: &Value) -> Vec<(f64, f64)> {
     let spans = node["silences"].as_array().into_iter().flatten();
     spans.map(|it| (seconds(&it["from_s"]), seconds(&it["length_s"]))).collect()
@@ -309,7 +309,7 @@ fn what_are_no_nodes_of_one_cluster_are_refused() {
     run(&[&one.url, "line://127.0.0.1:7"], &[]).refused(2, &["not all of the same kind"]);
     run(&["basic", &one.url], &[]).refused(2, &["several addresses"]);
     run(&[&one.url], &["--pin"]).refused(2, &["--pin", "only one address"]);
-    // Each has its own documents.
+    // Each server has its own documents.
     let refused = run(&[&one.url, &two.url], &[]).refused(3, &["not nodes of one cluster"]);
     assert!(refused.stderr.contains(&two.url));
     for server in [&one, &two] {
@@ -380,7 +380,7 @@ fn writes_without_a_quorum_are_counted_by_node_and_second() {
     let report = run.full_report();
     let warned = "300 of 300 bulk_insert operations were answered 202: not yet on a quorum";
     assert!(report.contains(warned), "{report}");
-    // With a majority, none is.
+    // With a majority, there is no warning.
     cluster.set_node(1, NodeState::Up);
     let urls = cluster.urls();
     let more = ["--docs", "100", "--ops", "100", "-c", "2"];
@@ -388,8 +388,8 @@ fn writes_without_a_quorum_are_counted_by_node_and_second() {
     assert_eq!(again.sum("create", "accepted") + again.sum("bulk_insert", "accepted"), 0);
 }
 
-/// A cluster whose nodes lag: a write that one of them has acknowledged can be read later, wherever
-/// it is asked for.
+/// A cluster whose nodes lag: a write that one of them acknowledged can only be read later, from
+/// any node.
 #[test]
 fn what_a_cluster_has_not_passed_on_is_missing_and_no_longer_later() {
     let fault = Fault::Lie(Lie::LateWrite);
@@ -407,7 +407,7 @@ fn what_a_cluster_has_not_passed_on_is_missing_and_no_longer_later() {
     let verify = run.operation("audit", "verify");
     let wrong = verify["failures"].as_object().expect("failures");
     assert_eq!(wrong.keys().collect::<Vec<_>>(), ["lost"], "{verify}");
-    // Each node was asked for some documents, which it need not have acknowledged itself.
+    // Each node was asked for some documents, including ones that another node had acknowledged.
     assert!(nodes(&run, "audit").iter().all(|node| number(&node["ok"]) > 0));
     for place in 0..120 {
         let other = format!("{database}/other{place}");
@@ -436,7 +436,7 @@ fn what_a_cluster_has_not_passed_on_is_missing_and_no_longer_later() {
         [1, 2, 3].map(read)
     };
     assert_eq!(audited(&[0]), [Some((600, 0)); 3]);
-    // One is gone: it is said of that one, and the others are looked through.
+    // One is gone: that is reported for this node, and the others are audited.
     cluster.set_node(1, NodeState::Down);
     assert_eq!(audited(&[3]), [Some((600, 0)), None, Some((600, 0))]);
 }

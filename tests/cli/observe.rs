@@ -1,5 +1,5 @@
-//! What springload finds out about a server beside the load, against a server whose own counts are
-//! known: gaps, restarts, requests of others.
+//! What springload learns about a server beside the load, against a server whose own counts are
+//! known: gaps, restarts, requests of other clients.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run, Running, measure, number, springload};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The only one that was asked, besides the machine.
+/// The only source besides the machine.
 fn source(run: &Finished) -> &Value {
     let sources = run.record["observed"]["sources"].as_array().expect("sources");
     let asked: Vec<_> = sources.iter().filter(|it| it["machine"] != true).collect();
@@ -23,7 +23,7 @@ fn source(run: &Finished) -> &Value {
     asked[0]
 }
 
-/// A column of the only source: the time of each value, if there is one.
+/// A column of the only source: the times and the values, where there is one.
 fn column(run: &Finished, name: &str) -> Vec<(f64, Option<f64>)> {
     column_of(source(run), name)
 }
@@ -51,7 +51,7 @@ fn requests_sent(run: &Finished) -> u64 {
     operations.map(|it| number(&it["http_requests"])).sum()
 }
 
-/// The requests of all stages by method, or their answers by status.
+/// The requests of all stages by method, or the responses by status.
 fn sent_by(run: &Finished, by: &str) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (name, count) in run.stages().filter_map(|it| it["sent"][by].as_object()).flatten() {
@@ -63,7 +63,7 @@ fn sent_by(run: &Finished, by: &str) -> BTreeMap<String, u64> {
 #[test]
 fn the_server_has_counted_the_same_requests() {
     let server = Server::stand_in(Options::default());
-    // A rate is drawn that began within the stage: of questions 2 s apart, two must fall into it.
+    // A chart needs a rate that began within the stage: with polls 2 s apart, it needs two of them.
     let words = ["run", &server.url, "--docs", "400", "-d", "6s", "-c", "4", "--think", "5ms"];
     let run = measure([&words[..], &["--mix", "create=1,read=3,update=1,delete=1"]].concat());
     assert_eq!(requests_served(&run), requests_sent(&run));
@@ -91,7 +91,7 @@ fn nothing_is_asked_if_nothing_is_to_be_observed() {
     let run = measure(words);
     assert!(run.record["observed"].is_null());
     assert!(!run.report("html").stdout.contains("The server meanwhile"));
-    // Nor in springload's own process, where it would disturb what is measured.
+    // Nor if the server is in springload's own process, where that would disturb the measurement.
     let run = measure(["run", "--docs", "20", "-n", "20", "-c", "2"]);
     assert!(run.record["observed"].is_null());
 }
@@ -105,12 +105,12 @@ fn requests_of_others_are_reported() {
     let others = ["run", &server.url, "--docs", "40", "--mix", "read=1", "-c", "2", "-n", "300"];
     let other = measure([&others[..], &["--no-observe"]].concat());
     let run = run.finish();
-    // Beside its requests, it has opened and removed its database.
+    // Besides its requests, the other run has opened and removed its database.
     let (sent, by_other) = (requests_sent(&run), requests_sent(&other));
     let foreign = requests_served(&run) - sent;
     assert!((by_other..=by_other + 10).contains(&foreign), "{foreign} of {by_other}");
     let share = foreign * 100 / requests_served(&run);
-    // So much that it counts: nobody's fault, which is reported, and no other result.
+    // Enough to be reported: it is not a fault, and does not change the result.
     let account = &run.stage("crud")["account"];
     let noted = account["others_share"].as_f64().expect("a share") * 100.0;
     assert!((noted - share as f64).abs() < 2.0, "{noted} % of {share} %");
@@ -125,7 +125,7 @@ fn requests_of_others_are_reported() {
             .contains(&format!("{share} % of this server's requests were not this run's"))
     });
     assert!(near, "no {words:?} in {}", run.stdout);
-    // They read most of the time, as this run does.
+    // The other run mostly reads, as this one does.
     let by_method = format!(
         "({} GET, ",
         number(&source(&run)["served"]["methods"]["GET"]) - sent_by(&run, "methods")["GET"]
@@ -133,7 +133,7 @@ fn requests_of_others_are_reported() {
     assert!(run.full_report().contains(&by_method), "no {by_method:?} in {}", run.stdout);
 }
 
-/// A run against a stand-in to which something is done after 2 s.
+/// A run against a stand-in that is disturbed after 2 s.
 fn disturbed(disturb: impl FnOnce(&mut Victim)) -> Finished {
     let mut victim = Victim::stand_in();
     let target = victim.target("observed");
@@ -179,7 +179,7 @@ fn a_restart_is_no_negative_rate_and_no_spike() {
 /// A server with metrics, whose counter grows by 100 a second.
 struct Exporter {
     address: String,
-    /// Whether it has gone: it then closes every connection.
+    /// Whether it is gone: then it closes every connection.
     gone: Arc<AtomicBool>,
 }
 
@@ -234,7 +234,7 @@ const LOAD: [&str; 9] = ["run", "--docs", "20", "-d", "7s", "-r", "50", "-c", "2
 #[test]
 fn an_exporter_is_asked_beside_the_load_and_its_password_is_nowhere() {
     let exporter = Exporter::start();
-    // Even where the server is in springload's own process.
+    // Even if the server is in springload's own process.
     let run = measure([&LOAD[..], &["--observe-url", &exporter.url()]].concat());
     let source = source(&run);
     assert_eq!((&source["name"], &source["missed"]), (&"node".into(), &Value::Null), "{source}");
@@ -268,20 +268,20 @@ fn an_exporter_that_dies_is_a_gap_and_only_what_is_asked_for_is_kept() {
     assert!(rates.last().expect("a row").1.is_none(), "{rates:?}");
 }
 
-/// What an exporter answers instead of metrics, once the load goes on.
+/// What an exporter sends instead of metrics, once the load is running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lie {
-    /// Numbers that make no sense.
+    /// Impossible numbers.
     Nonsense,
     /// Something that is not metrics.
     Page,
-    /// More than anybody reads.
+    /// More than is ever read.
     Endless,
-    /// Nothing at all.
+    /// No response.
     Silence,
 }
 
-/// An exporter that answers the first request well, and then lies.
+/// An exporter that answers the first request properly, and then lies.
 fn liar(lie: Lie) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -347,7 +347,7 @@ fn an_exporter_that_lies_is_a_note_or_a_gap_and_the_run_goes_on() {
     }
 }
 
-/// A token in the query of the URL is sent, and is nowhere else.
+/// A token in the query of the URL is sent, but neither printed nor saved.
 #[test]
 fn what_may_be_a_token_in_the_url_is_sent_and_not_stored() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -382,7 +382,8 @@ fn what_may_be_a_token_in_the_url_is_sent_and_not_stored() {
     }
     let dry = springload([&LOAD[..], &["--observe-url", &url, "--dry-run"]].concat());
     assert!(dry.code == 0 && !dry.stdout.contains("s3cret"), "{}", dry.stdout);
-    // A mistake in it is reported without it; studies, which store their flags, take none.
+    // A message about a mistake in it does not show it; studies, which store their flags, refuse
+    // it.
     let wrong = springload(["run", "--observe-url", "node=h?key=s3cret"]);
     assert!(wrong.code == 2 && !wrong.stderr.contains("s3cret"), "{}", wrong.stderr);
     let words = ["sweep", "-L", "docs=10,20", "--ops=0", "-o", "out", "--observe-url", &url];

@@ -1,5 +1,5 @@
-//! Operations of the user's own: what is sent and counted, on a server with views and Mango, and
-//! what is refused.
+//! Custom operations: what is sent and counted, on a server with views and Mango, and what is
+//! refused.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn prepared(server: &Server) -> String {
     url
 }
 
-/// The requests whose path has this in it.
+/// The number of requests with `part` in their path.
 fn of(exchanges: &[Exchange], part: &str) -> u64 {
     exchanges.iter().filter(|it| it.path.contains(part)).count() as u64
 }
@@ -74,7 +74,7 @@ fn what_is_counted_is_what_was_sent_and_found() {
         assert_eq!(operation["ok"], operation["requests"], "{operation}");
         assert_eq!(operation["rows"], operation["requests"], "a document each: {operation}");
     }
-    // A request that was sent again with one of three limits brings as many changes.
+    // A request that was sent again with one of three limits returns as many changes.
     let limits: u64 = exchanges
         .iter()
         .filter_map(|it| it.path.split("_changes?limit=").nth(1)?.parse::<u64>().ok())
@@ -84,7 +84,7 @@ fn what_is_counted_is_what_was_sent_and_found() {
     assert_eq!((number(&never["ok"]), &never["failures"]["unexpected"]), (0, &never["requests"]));
 }
 
-/// Those among rows are of one copy, which may lag behind.
+/// Documents in rows come from one copy, which may lag behind.
 #[test]
 fn only_documents_on_which_copies_agree_are_compared() {
     let Some(server) = Server::pouchdb() else { return };
@@ -110,13 +110,13 @@ fn only_documents_on_which_copies_agree_are_compared() {
     assert!(ok("seen").min(ok("asked")).min(ok("any")) >= 20, "{}", run.stderr);
 }
 
-/// The rows that an answer has, as anybody would count them.
+/// The number of rows in a response, counted independently.
 fn rows(exchange: &Exchange) -> u64 {
     let answer: Value = serde_json::from_slice(&exchange.answer).unwrap_or_default();
     answer["rows"].as_array().map_or(0, |rows| rows.len() as u64)
 }
 
-/// The flags of 40 requests for five documents each, on a server with 40.
+/// The flags for 40 requests of five documents each, on a server with 40.
 const LISTED: [&str; 12] = [
     "--docs",
     "40",
@@ -141,7 +141,7 @@ fn an_answer_that_is_cut_short_is_no_success() {
     assert_eq!((number(&all["ok"]), number(&all["rows"])), (40, 200), "{}", run.stderr);
     let listed = whole.exchanges().into_iter().filter(|it| it.path.contains("_all_docs?"));
     assert_eq!(listed.map(|it| rows(&it)).sum::<u64>(), 200);
-    // One ends before its length, one is whole by its length alone.
+    // One response ends before its length; the other is complete only by its length.
     let half = "{\"total_rows\":40,\"rows\":[{\"id\":\"1\"},";
     for length in [500, half.len()] {
         let cut = Proxy::with_answers(
@@ -158,8 +158,8 @@ fn an_answer_that_is_cut_short_is_no_success() {
     }
 }
 
-/// What one request makes, others find: the upload comes first, and what is resolved once is not
-/// resolved again.
+/// Documents made by one request are found by others: the upload comes first, and a resolved
+/// conflict is not resolved again.
 #[test]
 fn what_an_operation_makes_others_find() {
     let Some(server) = Server::pouchdb() else { return };

@@ -1,4 +1,4 @@
-//! What logs in goes to the servers that are named, and along no redirect to another.
+//! Credentials are sent to the servers that are named, and follow no redirect to another.
 
 use crate::proxy::{Message, Proxy};
 use crate::secure::Authority;
@@ -13,7 +13,7 @@ const SECRET: &str = "hush-hush-1";
 const BASIC: &str = "YW5uOmh1c2gtaHVzaC0x";
 const HEADERS: [&str; 5] =
     ["Authorization", "Cookie", "X-Auth-CouchDB-Token", "X-Api-Key", "X-Anything"];
-/// What a server sets.
+/// A cookie that a server sets.
 const COOKIE: &str = "crumb-of-a-cookie";
 
 type Seen = Arc<Mutex<Vec<String>>>;
@@ -26,7 +26,7 @@ fn text(request: &Message) -> String {
     String::from_utf8_lossy(&request.raw).into_owned()
 }
 
-/// A server that writes down what it is asked, and says what `said` makes of it.
+/// A server that records its requests, and answers with the result of `said`.
 fn noting(
     said: impl Fn(&Message) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> (Seen, crate::proxy::Answers) {
@@ -39,7 +39,7 @@ fn noting(
     (seen, Box::new(answers))
 }
 
-/// A server that nobody names, and what it is asked.
+/// A server that is not named, and the requests that it receives.
 struct Stranger {
     url: String,
     seen: Seen,
@@ -59,7 +59,7 @@ impl Stranger {
         Self { url: proxy.url.clone(), seen, authority, _behind: (behind, proxy) }
     }
 
-    /// Asserts that it was asked, and told nothing. Returns how often.
+    /// Asserts that it was contacted, but received no credentials. Returns the number of requests.
     #[track_caller]
     fn knows_nothing(&self, about: &str) -> usize {
         let seen = self.seen.lock().expect("no panic");
@@ -77,7 +77,7 @@ impl Stranger {
     }
 }
 
-/// A server that sends all that it is asked on to `place`.
+/// A server that redirects all requests to `place`.
 fn leading_to(place: &str, status: &'static str) -> (Proxy, Seen, Server) {
     let behind = Server::stand_in(Options::default());
     let more = format!("Location: {place}/there?x=1\r\nSet-Cookie: crumb={COOKIE}; Path=/\r\n");
@@ -105,7 +105,7 @@ fn with(words: &[String], more: &[&str], stranger: &Stranger) -> Run {
     Run::bare(&[&first[..], more, &ca, &[url]].concat())
 }
 
-/// What is said of a log-in, and whether the verb `verb` has such flags.
+/// The flags that give credentials, and whether each `verb` has them.
 fn log_ins(folder: &std::path::Path) -> Vec<(Vec<String>, bool)> {
     let file = |name: &str, text: &str| {
         let file = folder.join(name);
@@ -146,7 +146,7 @@ fn no_redirect_takes_a_secret_to_another_origin() {
                     assert!(matches!(ended.code, 0 | 5), "{words:?} {flags:?} {}", ended.stderr);
                     tries += 1;
                 }
-                // The password in the address.
+                // With the password in the address.
                 let own = url.replace("://", &format!("://ann:{SECRET}@"));
                 let own = [&words[..words.len() - 1], &[own]].concat();
                 let ended = with(&own, &[], &stranger).finish();
@@ -155,7 +155,7 @@ fn no_redirect_takes_a_secret_to_another_origin() {
             }
             let times = stranger.knows_nothing(&format!("{place} {status}"));
             assert!(times >= tries, "{times} requests of {tries} runs");
-            // Whoever was named got the credentials, with each request.
+            // The named server got the credentials with each request.
             let asked = asked.lock().expect("no panic");
             let proved = |it: &&String| it.contains(SECRET) || it.contains(BASIC);
             assert_eq!(asked.iter().filter(proved).count(), asked.len());
@@ -182,7 +182,7 @@ fn what_logs_in_is_not_sent_on_to_another_origin() {
 
 #[test]
 fn a_database_that_leads_elsewhere_is_not_followed() {
-    // Where it does so: for everything, at the log-in, at documents.
+    // Where it redirects: everything, at the login, or at documents.
     let at: [fn(&str) -> bool; 3] =
         [|_| true, |path| path == "/_session", |path| path.matches('/').count() == 2];
     for is_led in at {
@@ -215,7 +215,7 @@ fn a_database_that_leads_elsewhere_is_not_followed() {
     }
 }
 
-/// Requests of a server that answers with `more` for the number of each, one after the other.
+/// The requests to a server that answers each with `more` for its number.
 fn asked(
     count: u64,
     more: impl Fn(usize, &str) -> Vec<u8> + Send + Sync + 'static,
@@ -238,7 +238,7 @@ fn asked(
 
 #[test]
 fn redirects_without_end_are_given_up() {
-    // Ever the same path, and ever another one.
+    // Always the same path, or always another one.
     for new in [false, true] {
         let (ended, seen) = asked(3, move |number, _| {
             let place = if new { number } else { 0 };
@@ -247,7 +247,7 @@ fn redirects_without_end_are_given_up() {
         assert_eq!(ended.operation("urls", "request")["failures"]["protocol"], 3);
         assert_eq!(seen.len(), 3 * 11);
     }
-    // Ever another host; nobody is there.
+    // Always another host; nothing listens there.
     let (ended, _) = asked(100, |number, _| {
         answer("302 Found", &format!("Location: http://127.1.0.{number}:1/\r\n"))
     });

@@ -1,5 +1,5 @@
-//! A relay in front of a server that goes away once: it takes a bulk insert to the server, keeps
-//! the answer to itself, hangs up on everybody and refuses connections for a while.
+//! A relay in front of a server that fails once: it passes a bulk insert to the server, drops the
+//! response, closes all connections and refuses new ones for a while.
 
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ struct State {
     clients: Mutex<Vec<TcpStream>>,
 }
 
-/// Starts the relay; it goes away at its bulk insert number `at`, for `length`. Returns its URL.
+/// Starts the relay, which fails at its bulk insert number `at`, for `length`. Returns its URL.
 pub(crate) fn relay(server: &str, at: usize, length: Duration) -> String {
     let server = server.strip_prefix("http://").expect("an http URL").to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -1,4 +1,4 @@
-//! Passwords: where they come from, and that they get nowhere else.
+//! Passwords: their sources, and that they are not passed on.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run};
@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Long and odd enough to be found wherever it gets.
+/// Long and odd enough to be recognized anywhere.
 const SECRET: &str = "pl4nted s3cret/@:#%";
 const USER: &str = "ann";
 
@@ -18,12 +18,12 @@ fn server() -> Server {
     })
 }
 
-/// A small run of these words.
+/// A small run with these words.
 fn run(words: &[&str]) -> Run {
     Run::of(words).args(&["-c", "2", "--docs", "20", "--batch", "5", "--ops", "20"])
 }
 
-/// Asserts that the run logged in, and that its password is nowhere.
+/// Asserts that the run logged in, and that its password appears nowhere.
 #[track_caller]
 fn discreet(run: Finished) -> Finished {
     let run = run.passed();
@@ -42,7 +42,7 @@ fn nowhere(run: &Finished) {
         texts.push(fs::read_to_string(file).expect("UTF-8"));
     }
     for text in texts {
-        // A part of it, too: something may have been encoded or cut off.
+        // Not even a part of it: it may have been encoded or truncated.
         for part in [SECRET, &encoded, "pl4nted", "s3cret"] {
             assert!(!text.contains(part), "{part:?} in {text}");
         }
@@ -60,14 +60,14 @@ fn the_environment_has_target_user_and_password() {
     let ended = discreet(run(&["run"]).envs(environment).finish());
     let command = ended.record["plan"]["command"].as_str().expect("a command");
     assert!(command.starts_with(&format!("springload run {} ", server.url)), "{command}");
-    // The target of the command line takes precedence, and a user there has a password there.
+    // The target on the command line takes precedence, and its user needs a password there.
     let other = self::server();
     let ended = discreet(run(&["run", &other.url]).envs(environment).finish());
     assert_eq!(ended.record["server"]["url"], other.url);
     let bob = other.url.replace("://", "://bob@");
     let ended = run(&["run", &bob]).envs(environment).finish();
     ended.refused(3, &["refuses to log in \"bob\""]);
-    // Empty is unset.
+    // Empty counts as unset.
     let ended = run(&["run"]).envs([("SPRINGLOAD_URL", "")]).finish().passed();
     assert_eq!(ended.record["server"]["stand_in"], true);
 }
@@ -90,7 +90,7 @@ fn all_verbs_that_have_a_target_take_it_from_the_environment() {
     nowhere(&swept);
     let cell = fs::read_to_string(swept.output().join("cells/000/run.json")).expect("a record");
     assert!(cell.contains(&server.url) && !cell.contains("pl4nted"), "{cell}");
-    // It can be continued with the password alone, and not without.
+    // It can be continued with the password only, and not without.
     let folder = swept.output();
     let resume = ["sweep", "--resume", folder.to_str().expect("UTF-8"), "-q"];
     let own = [("SPRINGLOAD_USER", USER), ("SPRINGLOAD_PASSWORD", SECRET)];
@@ -118,7 +118,7 @@ fn a_file_or_stdin_has_the_password() {
     }
     let piped = run(&["run", &target, "--password-file", "-"]).stdin(&format!("{SECRET}\n"));
     discreet(piped.finish());
-    // It takes precedence over the target's own.
+    // The file takes precedence over the target's own password.
     let wrong = server.url.replace("://", "://ann:wrong@");
     let file = write("password", SECRET);
     discreet(run(&["run", &wrong, "--password-file", &file]).finish());
@@ -162,7 +162,7 @@ fn a_netrc_is_read_when_it_is_asked_for() {
     let named = [("HOME", "/nowhere"), ("NETRC", file.to_str().expect("UTF-8"))];
     let ended = discreet(run(&["run", &server.url, "--netrc"]).envs(named).finish());
     assert!(ended.stderr.contains("every user of this machine can read"), "{}", ended.stderr);
-    // Nobody is surprised by it.
+    // A netrc is not used without being asked for.
     let ended = run(&["run", &server.url]).envs([("HOME", home)]).finish();
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     let bob = server.url.replace("://", "://bob@");
@@ -197,7 +197,7 @@ fn nobody_finds_the_password_in_the_list_of_processes() {
     while !started.has_begun() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // Its own, and those of its agents.
+    // The command lines of its own process, and of its agents.
     for process in fs::read_dir("/proc").expect("Linux").flatten() {
         let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
         if Path::new(&process.path())

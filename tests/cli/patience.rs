@@ -1,5 +1,5 @@
-//! How long a silent server is waited for: a run is given up when the server answers nobody, not
-//! when some of its connections die.
+//! How long a silent server is waited for: a run gives up when the server stops responding
+//! altogether, not when some of its connections die.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run, Running, failures, measure, number};
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-/// What becomes of connections to a relay.
+/// The behavior of connections through a relay.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
-    /// One that was idle this long is dead: what is sent on it is dropped without a word, as by a
+    /// A connection that was idle this long is dead: bytes sent on it are dropped silently, as by a
     /// firewall that has forgotten it.
     Forgotten(Duration),
-    /// One that was idle this long is closed.
+    /// A connection that was idle this long is closed.
     Closed(Duration),
-    /// Every fourth one leads to a backend that hangs, and so does whatever replaces one of them:
-    /// that backend has the fewest connections then.
+    /// Every fourth one leads to a backend that hangs, and so does its replacement, because that
+    /// backend then has the fewest connections.
     EveryFourthHangs,
     Hangs(bool),
 }
@@ -74,7 +74,7 @@ fn relayed(mut client: TcpStream, to: &str, fate: Fate) {
         }
     }
     if !matches!(fate, Fate::Closed(_)) {
-        // Takes what comes, and says nothing.
+        // Receives everything, and sends nothing.
         client.set_read_timeout(None).expect("no timeout");
         while let Ok(1..) = client.read(&mut bytes) {}
     }
@@ -110,7 +110,7 @@ fn connections_that_die_while_idle_are_not_the_end_of_the_server() {
 fn one_hung_backend_of_four_is_not_the_end_of_the_server() {
     let server = Server::stand_in(Options::default());
     let url = relay(&server, Fate::EveryFourthHangs);
-    // The connections that are served are done long before those that are not.
+    // The connections that are served finish long before those that are not.
     let load = ["--docs=0", "-c=8", "-n=32", "--timeout=500ms", "--mix=create=1"];
     let run = measure(["run", &url, "--give-up=300ms"].into_iter().chain(load));
     assert!(!run.stderr.contains("no longer answers"), "{}", run.stderr);
@@ -120,7 +120,7 @@ fn one_hung_backend_of_four_is_not_the_end_of_the_server() {
     assert!(failures(&created) > 0, "{created}");
 }
 
-/// A run on a stand-in that is frozen as soon as it has served a while, until `thaws` is done.
+/// A run on a stand-in that is frozen once it has served for a while, until `thaws` returns.
 fn frozen(words: &[&str], thaws: impl FnOnce(&Running)) -> Finished {
     let victim = Victim::stand_in();
     let target = victim.target("patience");
@@ -153,7 +153,7 @@ fn a_short_timeout_is_no_reason_to_give_up_soon() {
 #[test]
 fn a_run_that_gave_up_is_audited_when_the_server_is_back() {
     let words = ["-d=60s", "--timeout=300ms", "--give-up=4s", "--audit", "--warmup=0s"];
-    // It is back as soon as the load was given up: from then on it is waited for.
+    // It is back as soon as the load was given up; from then on, the run waits for it.
     let gave_up = |run: &Running| {
         let saved = || std::fs::read(run.output().join("run.json")).unwrap_or_default();
         let mixed = || {

@@ -1,4 +1,4 @@
-//! `springload audit` in several places, such as the nodes of a cluster: each by itself.
+//! `springload audit` in several places, such as the nodes of a cluster: each on its own.
 
 use crate::servers::Server;
 use crate::springload::{measure, springload};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use springload::embedded::Options;
 use std::path::Path;
 
-/// The failures of the comparison in the audit that is saved in a folder.
+/// The failures in the audit that is saved in a folder.
 fn wrong(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("run.json")).expect("a record");
     let record: Value = serde_json::from_str(&text).expect("JSON");
@@ -27,7 +27,7 @@ fn each_place_is_looked_through_by_itself() {
     assert!(matches!(ran.code, 0 | 5), "{}", ran.stderr);
     let other = format!("{}/places", empty.url);
     ureq::put(&other).send_empty().expect("a database");
-    // The second has nothing of it; the third is no server.
+    // The second has none of the documents; the third is not a server.
     let places = ["audit", run, &url, &other, "-o", into];
     let audited = springload(places);
     assert_eq!(audited.code, 6, "{}", audited.stderr);

@@ -1,4 +1,4 @@
-//! Plan files: what they ask for, what overrides them, and how their mistakes are reported.
+//! Plan files: what they define, what overrides them, and how their mistakes are reported.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run};
@@ -17,7 +17,7 @@ fn with(files: &[(&str, &str)], words: &[&str]) -> Run {
     run
 }
 
-/// What `--dry-run` prints, without its command line.
+/// The output of `--dry-run`, without its command line.
 #[track_caller]
 fn planned(run: Run) -> Value {
     let ended = run.args(&["--dry-run"]).finish();
@@ -80,7 +80,7 @@ fn a_file_asks_for_what_its_flags_ask_for() {
     let of_flags = planned(with(&schemas, &flags));
     assert_eq!(planned(with(&files, &["run", "plans/x.toml"])), of_flags);
     assert_eq!(of_flags["schemas"][0]["weight"], 3);
-    // What can be written in several ways.
+    // Settings that can be written in several ways.
     let stages = "stages = [\"10s:100\", \"20s:100..500\"]\n";
     let of_file = planned(with(&[("x.toml", stages)], &["run", "x.toml"]));
     assert_eq!(of_file, planned(Run::bare(&["run", "--stages", "10s:100,20s:100..500"])));
@@ -95,10 +95,10 @@ fn flags_override_the_file_and_the_file_the_environment() {
     assert_eq!(plan["stages"][0]["documents"], 700);
     assert_eq!(plan["thresholds"], serde_json::json!(["all.p99 > 1s"]));
     assert_eq!(plan["stages"][1]["pace"]["loop"], "open");
-    // A flag that does not go with one of the file takes its place.
+    // A flag that conflicts with one in the file replaces it.
     let plan = run(&["--stages", "10s:50"]);
     assert_eq!(plan["stages"][1]["pace"]["schedule"]["segments"][0]["from"], 50.0);
-    // Stages have a length of their own: the duration of the file goes with its rate.
+    // Stages have their own length: the duration in the file is dropped with its rate.
     let timed = |words: &[&str]| {
         let text = "rate = 100\nduration = \"2m\"\n";
         planned(with(&[("x.toml", text)], &[&["run", "x.toml"], words].concat()))
@@ -117,7 +117,7 @@ fn flags_override_the_file_and_the_file_the_environment() {
     let named = with(&[("x.toml", text)], &["run", "x.toml"]);
     let named = named.envs([("SPRINGLOAD_URL", "http://127.0.0.1:3")]);
     assert_eq!(planned(named)["target"]["server"], "http://127.0.0.1:1");
-    // What is required may be in the file, and what requires it on the command line.
+    // A required flag may be in the file, and the one that requires it on the command line.
     assert_eq!(
         run(&["--arrivals", "poisson"])["stages"][1]["pace"]["schedule"]["arrivals"],
         "poisson"
@@ -195,7 +195,7 @@ fn mistakes_are_reported_with_their_line() {
     let both = with(&[("plan.toml", "docs = \"a\"\nrate = \"b\"\nx = 1\n")], &["run", "plan.toml"])
         .finish();
     assert_eq!((both.code, both.stderr.lines().count()), (2, 3), "{}", both.stderr);
-    // What was typed is reported as ever.
+    // Mistakes on the command line are reported as usual.
     let typed = with(&[("x.toml", "docs = 5\n")], &["run", "x.toml", "--timeout", "0"]).finish();
     typed.refused(2, &["error: --timeout: must be above 0"]);
     let typed = with(&[("x.toml", "docs = 5\n")], &["run", "x.toml", "--docs", "z"]).finish();

@@ -1,11 +1,11 @@
-//! The connections of an open loop: whether they are the limit, or the server is.
+//! The connections of an open loop: whether they or the server are the limit.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run, number, springload};
 use serde_json::Value;
 use springload::embedded::{Delay, Faults, Mode, Options};
 
-/// A server that takes 0.1 s for each answer, however many it has to give.
+/// A server that takes 0.1 s for each response, however many there are.
 fn slow() -> Server {
     let faults = Faults { delay: Delay::Constant { ns: 100_000_000 }, ..Faults::default() };
     Server::stand_in(Options { mode: Mode::Null, faults, ..Options::default() })
@@ -15,7 +15,8 @@ fn at_a_rate(server: &Server, flags: &[&str]) -> Finished {
     Run::of(&[&["http", &*server.url, "-r", "1000", "-d", "2s"], flags].concat()).finish()
 }
 
-/// Asserts a verdict; where the machine is so busy that the client is the limit, there is none.
+/// Asserts a verdict, and returns true; false if the machine is so busy that the client is the
+/// limit.
 #[track_caller]
 fn judged(run: &Finished, stage: &str, kind: &str) -> bool {
     let stage = run.stage(stage);
@@ -67,11 +68,11 @@ fn connections_are_opened_as_they_are_needed() {
         run.full_report()
     );
     let times = &run.operation("urls", "request")["response"];
-    // With 50 connections, half of the requests wait for half a second and more.
+    // With 50 connections, half of the requests would wait for half a second or more.
     let p50_us = times["p50_us"].as_f64().expect("a time");
     assert!((100_000.0..300_000.0).contains(&p50_us), "{times}");
     assert_eq!(run.record["plan"]["most_connections"], 1_000);
-    // Each of them has its own requests, and times of its own.
+    // Each of them has its own requests and its own times.
     let connections = &run.stage("urls")["connections"]["ended_s"];
     assert_eq!(connections.as_array().map(Vec::len), Some(all as usize));
 }
@@ -86,7 +87,7 @@ fn connections_share_the_documents_of_a_run() {
     judged(&run, "crud", "sustained");
     let all = number(&stage["load"]["pool"]["connections"]);
     assert!(all > 100, "{}", stage["load"]["pool"]);
-    // The mix is exact, and no two connections changed the same document.
+    // The mix is exact, and no two connections changed the same document at once.
     let count = |kind| number(&run.operation("crud", kind)["ok"]);
     let counts = ["create", "read", "update", "delete"].map(count);
     assert_eq!(counts, [500, 750, 500, 250], "{}", run.full_report());

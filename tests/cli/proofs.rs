@@ -1,4 +1,4 @@
-//! Proofs of who asks that are no password: a certificate, a token, a secret shared with proxies.
+//! Credentials other than passwords: a certificate, a token, a secret shared with proxies.
 
 use crate::proxy::{Answers, Message, Proxy};
 use crate::servers::Server;
@@ -35,7 +35,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
         .expect("a certificate")
 }
 
-/// TLS of a server with a certificate that nobody but itself has signed.
+/// TLS for a server with a self-signed certificate.
 fn self_signed(folder: &Path, clients: Option<&CertificateDer<'static>>) -> (ServerConfig, String) {
     let key = KeyPair::generate().expect("a key");
     let parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
@@ -106,10 +106,10 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
         assert!(matches!(ended.code, 0 | 5), "{}", ended.stderr);
         assert_eq!(verb(words, &[]).code, 3);
     }
-    // None, and that of another authority.
+    // No certificate, and one of another authority.
     verb(&run, &[]).refused(3, &["cannot reach"]);
     verb(&run, &["--tls-cert", &others, "--tls-key", &other_key]).refused(3, &[]);
-    // Not a pair, or no files.
+    // Not a pair, or not files.
     let own = &ours[..];
     let mixed = verb(&run, &["--tls-cert", own, "--tls-key", &other_key]);
     mixed.refused(2, &["--tls-key: "]);
@@ -150,11 +150,11 @@ fn no_certificate_is_shown_along_a_redirect() {
     };
     asked(&named, 0);
     assert!(!named.exchanges().is_empty() && stranger.exchanges().is_empty());
-    // Where it is named, it is shown one.
+    // Once the server is named, the certificate is shown.
     asked(&stranger, 2);
 }
 
-/// A CouchDB that lets in only requests that have all of these lines, and what it was asked.
+/// A CouchDB that only accepts requests with all of these lines, and the requests that it received.
 fn wanting(lines: &[&str]) -> (Proxy, Arc<Mutex<Vec<String>>>, Server) {
     let server = Server::stand_in(Options::default());
     let seen = Arc::<Mutex<Vec<String>>>::default();
@@ -169,7 +169,7 @@ fn wanting(lines: &[&str]) -> (Proxy, Arc<Mutex<Vec<String>>>, Server) {
     (Proxy::with_answers(&server.url, answers), seen, server)
 }
 
-/// Asserts that the secret, and what is made of it, is neither printed nor saved.
+/// Asserts that neither the secrets nor anything derived from them is printed or saved.
 #[track_caller]
 fn discreet(ended: Finished, secrets: &[&str]) -> Finished {
     let ended = ended.passed();
@@ -207,15 +207,15 @@ fn a_token_goes_with_every_request() {
     let shell = Run::bare(&[&["shell", &proxy.url][..], &flag].concat()).stdin("insert k a=b\n");
     let shell = shell.finish();
     assert!(shell.stdout.starts_with("Result: OK"), "{}{}", shell.stdout, shell.stderr);
-    // A stored plan gets it again.
+    // A stored plan needs the token again.
     let record = ended.output().join("run.json").display().to_string();
     discreet(Run::of(&[&["run", &record][..], &flag].concat()).finish(), &[SECRET]);
     Run::of(&["run", &record]).finish().refused(2, &["the values of headers are not stored"]);
-    // Without it, or with another: nobody is let in, and the message shows no token.
+    // Without a token, or with a wrong one, access is denied, and the message does not show it.
     Run::of(&run).finish().refused(3, &["nobody"]);
     let other = Run::of(&run).envs([("SPRINGLOAD_TOKEN", "an0ther")]).finish();
     assert!(!other.refused(3, &["check the header Authorization"]).stderr.contains("an0ther"));
-    // It is for one server, and beside no user.
+    // It is for one server, and excludes a user.
     let two = [&http[..], &flag, &["http://127.0.0.1:1/"]].concat();
     Run::of(&two).finish().refused(2, &["--bearer-file: the URLs name several servers"]);
     let named = proxy.url.replace("://", "://ann:x@");
@@ -227,7 +227,7 @@ fn a_token_goes_with_every_request() {
 
 #[test]
 fn a_proxy_of_couchdb_tells_who_asks() {
-    // HMAC of "ann" under the secret, by another program.
+    // The HMAC of "ann" under the secret, computed by another program.
     let (sha256, sha1) = (
         "X-Auth-CouchDB-Token: f58ff0b0c4545c10e242df3c4b4408af3cb24df0f9f202f95df3be8bb7db216e",
         "X-Auth-CouchDB-Token: 3d5ec10700a0eb5523c072bf4db9af5f0d9bd47c",

@@ -1,6 +1,6 @@
-//! A relay between springload and a server which writes down every request and answer.
+//! A relay between springload and a server that records every request and response.
 //!
-//! It parses HTTP by itself, so that what it counts is independent of client and server. With a
+//! It parses HTTP itself, so that its counts are independent of client and server. With a
 //! certificate it speaks TLS to the client and plain HTTP to the server.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,24 +10,24 @@ use std::thread;
 
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Exchange {
-    /// Which connection it went over, in the order of acceptance.
+    /// The number of its connection, in the order of acceptance.
     pub(crate) connection: usize,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
     pub(crate) status: u16,
-    /// The body of the answer, without its framing.
+    /// The body of the response, without its framing.
     pub(crate) answer: Vec<u8>,
 }
 
 /// Sees every request before it is passed on, and may hold it back.
 pub(crate) type Hook = Box<dyn Fn(&str, &str) + Send + Sync>;
 
-/// What is answered to a request in place of the server, as it goes over the wire; `None` leaves
-/// it to the server, and nothing at all hangs up.
+/// The bytes to send in response to a request, instead of passing it on. `None` leaves it to the
+/// server, and an empty response closes the connection.
 pub(crate) type Answers = Box<dyn Fn(&Message) -> Option<Vec<u8>> + Send + Sync>;
 
 /// The relay. It ends with the test's process.
@@ -83,7 +83,7 @@ impl Proxy {
                 let (server, tls) = (server.clone(), tls.clone());
                 let (entries, answers) = (Arc::clone(&entries), Arc::clone(&answers));
                 thread::spawn(move || {
-                    // A peer that hangs up ends the relay of this connection.
+                    // A peer that disconnects ends the relay of this connection.
                     let _ = wrap(client, tls).and_then(|client| {
                         relay(client, &server, &answers, |exchange| {
                             entries
@@ -134,7 +134,8 @@ fn relay(
             Message::read(&mut server, true)?
         };
         let status = answer.first.split(' ').nth(1).and_then(|text| text.parse().ok());
-        // Before the client can know of it: who asks after the client ended sees all.
+        // Before the client can see the response, so that all exchanges are recorded when the
+        // client ends.
         record(Exchange {
             connection: 0,
             method,
@@ -148,7 +149,7 @@ fn relay(
     }
 }
 
-/// A request or an answer: as it came, and taken apart.
+/// A request or a response: its raw bytes and its parts.
 pub(crate) struct Message {
     pub(crate) raw: Vec<u8>,
     pub(crate) first: String,
@@ -197,7 +198,7 @@ impl Message {
     }
 }
 
-/// Reads one line; appends it to `raw` and returns it without its end.
+/// Reads one line; appends it to `raw` and returns it without its line ending.
 fn line(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<String> {
     let start = raw.len();
     if from.read_until(b'\n', raw)? == 0 {

@@ -1,5 +1,5 @@
-//! A terminal for one command: what it shows, keys for it, and its modes afterwards. Knows nothing
-//! of the command.
+//! A terminal for one command: its output, keys for it, and its modes afterwards. Works with any
+//! command.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -8,14 +8,14 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Nothing here takes that long; a hang is a failure with a name.
+/// No test takes that long; a hang becomes a failure of the test.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A command on a terminal of 100 columns and 30 lines.
 pub(crate) struct Pty {
     child: Child,
     controller: OwnedFd,
-    /// Held open, so that what the command wrote last is not lost with its end.
+    /// Held open, so that the command's last output is not lost when it ends.
     terminal: OwnedFd,
     before: Termios,
     shown: Vec<u8>,
@@ -37,12 +37,12 @@ impl Pty {
         Self { child, controller, terminal, before, shown: Vec::new() }
     }
 
-    /// All that was shown until now.
+    /// All output so far.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown).into_owned()
     }
 
-    /// Takes what is written within `wait`.
+    /// Reads the output that arrives within `wait`.
     fn read(&mut self, wait: Duration) {
         let wait = rustix::time::Timespec::try_from(wait).expect("a short time");
         let mut ends = [PollFd::new(&self.controller, PollFlags::IN)];
@@ -59,7 +59,7 @@ impl Pty {
         self.wait_for_times(text, 1);
     }
 
-    /// Waits until `text` is shown so many times.
+    /// Waits until `text` has been shown this many times.
     #[track_caller]
     pub(crate) fn wait_for_times(&mut self, text: &str, times: usize) {
         #[allow(clippy::disallowed_methods, reason = "the bound of a wait, not a measurement")]
@@ -78,7 +78,7 @@ impl Pty {
         rustix::io::write(&self.controller, keys.as_bytes()).expect("an open terminal");
     }
 
-    /// Waits for the end, and sees that the terminal's modes are those of before.
+    /// Waits for the end, and checks that the terminal's modes were restored.
     #[track_caller]
     pub(crate) fn finish(&mut self) -> ExitStatus {
         #[allow(clippy::disallowed_methods, reason = "the bound of a wait, not a measurement")]
@@ -91,7 +91,7 @@ impl Pty {
             }
             assert!(begun.elapsed() < TIMEOUT, "it does not end:\n{}", self.shown());
         };
-        // Nobody writes any more: the rest is there, or on its way through the kernel.
+        // The command has ended: the rest has been read, or is in transit in the kernel.
         let mut length = usize::MAX;
         while length != self.shown.len() {
             length = self.shown.len();
@@ -106,7 +106,7 @@ impl Pty {
         modes(&tcgetattr(&self.terminal).expect("modes"))
     }
 
-    /// The modes that it had at first.
+    /// The original modes.
     pub(crate) fn modes_before(&self) -> String {
         modes(&self.before)
     }
@@ -119,7 +119,7 @@ fn modes(of: &Termios) -> String {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

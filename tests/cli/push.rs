@@ -1,4 +1,4 @@
-//! Metrics that are sent while a run goes on: what arrives, and receivers that behave badly.
+//! Metrics that are pushed during a run: what arrives, and receivers that misbehave.
 
 use crate::springload::{Finished, measure, number, springload};
 use serde_json::Value;
@@ -11,7 +11,7 @@ const SHORT: [&str; 7] = ["run", "--docs", "50", "-c", "2", "-d", "1s"];
 /// A request: its head, and its body.
 type Got = (String, Vec<u8>);
 
-/// A receiver that says the same to everybody; nothing: it hangs up.
+/// A receiver that sends everyone the same response; if it is empty, the connection is closed.
 struct Receiver {
     url: String,
     got: Arc<Mutex<Vec<Got>>>,
@@ -63,7 +63,7 @@ enum Field {
     Bytes(Vec<u8>),
 }
 
-/// The fields of a message. Knows the encoding, and no message.
+/// The fields of a message, decoded without knowledge of its type.
 /// <https://protobuf.dev/programming-guides/encoding/>
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Field)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
@@ -99,7 +99,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field)> {
     fields
 }
 
-/// All messages, or texts, that are reached by these fields.
+/// All messages or strings at this path of field numbers.
 fn reached(bytes: &[u8], path: &[u64]) -> Vec<Vec<u8>> {
     let Some((first, rest)) = path.split_first() else { return vec![bytes.to_vec()] };
     let inner = fields(bytes).into_iter().filter(|(number, _)| number == first);
@@ -114,7 +114,7 @@ fn text(bytes: &[u8], path: &[u64]) -> String {
     String::from_utf8(reached(bytes, path).concat()).expect("UTF-8")
 }
 
-/// Of each histogram of this name: its attributes, sorted, and its count.
+/// The attributes, sorted, and the count of each histogram with this name.
 fn histograms(body: &[u8], name: &str) -> Vec<(Vec<String>, u64)> {
     let metrics = reached(body, &[1, 2, 2]);
     let named = metrics.iter().filter(|it| text(it, &[1]) == name);
@@ -124,7 +124,7 @@ fn histograms(body: &[u8], name: &str) -> Vec<(Vec<String>, u64)> {
         let mut attributes: Vec<_> = reached(&point, &[1]).into_iter().map(attribute).collect();
         attributes.sort();
         let count = fields(&point).into_iter().find(|(number, _)| *number == 4);
-        // A field that is 0 is left out.
+        // Fields with the value 0 are omitted.
         let count = match count {
             Some((_, Field::Number(count))) => count,
             _ => 0,
@@ -134,7 +134,7 @@ fn histograms(body: &[u8], name: &str) -> Vec<(Vec<String>, u64)> {
     points.map(point).collect()
 }
 
-/// What the record has of it.
+/// The same counts in the record.
 fn recorded(run: &Finished) -> Vec<(Vec<String>, u64)> {
     let of_stage = |stage: &Value| {
         let name = stage["name"].as_str().expect("a name").to_owned();
@@ -202,7 +202,7 @@ fn a_receiver_that_behaves_badly_is_reported_and_the_run_is_as_without_it() {
             assert!(head.contains("\r\nContent-Encoding: snappy\r\n") && !body.is_empty());
         }
         if answer == too_many {
-            // The first, and the one at the end.
+            // The first message, and the last one.
             assert_eq!(receiver.got().len(), 2);
         }
     }

@@ -1,5 +1,4 @@
-//! The plans of examples/couchdb, each on a server that can do what it asks for: every operation is
-//! done, and none fails.
+//! The plans of examples/couchdb, each on a server that supports it: every operation succeeds.
 
 use std::path::Path;
 
@@ -16,7 +15,7 @@ fn plans() -> Vec<String> {
     folders.map(|it| it.file_name().into_string().expect("UTF-8")).collect()
 }
 
-/// The operations of a plan and what the mix has besides.
+/// The operations of a plan, and the other kinds in its mix.
 fn operations(plan: &str) -> Vec<String> {
     let text = std::fs::read_to_string(Path::new(FOLDER).join(plan).join("plan.toml")).unwrap();
     let plan = toml::de::DeTable::parse(&text).expect("TOML");
@@ -27,10 +26,10 @@ fn operations(plan: &str) -> Vec<String> {
 #[track_caller]
 fn answers(plan: &str, target: &str) {
     let file = format!("{FOLDER}/{plan}/plan.toml");
-    // Enough of each, rare as some are meant to be.
+    // Enough of each, although some are meant to be rare.
     let mut operations = operations(plan);
-    // PouchDB's server comes to an end when it is given one, ignores ranges, has no bookmarks, and
-    // takes long for what is large.
+    // PouchDB's server crashes on a selector, ignores ranges, has no bookmarks, and is slow with
+    // large documents.
     let has = |name: &str| !matches!(name, "selector" | "bookmark") && !name.ends_with("_10m");
     operations.retain(|name| has(name));
     let mix: Vec<_> = operations.iter().map(|name| format!("{name}=1")).collect();
@@ -57,7 +56,7 @@ fn each_question_gets_its_answer() {
     let stand_in = Server::stand_in(Options::default());
     answers("bulk-read", &stand_in.url);
     let Some(server) = Server::pouchdb() else { return };
-    // It has no partitions.
+    // It does not support partitions.
     for plan in plans.iter().filter(|plan| !["partitions", "bulk-read"].contains(&plan.as_str())) {
         answers(plan, &server.url);
     }

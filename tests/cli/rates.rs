@@ -1,24 +1,24 @@
-//! One rate in every format, and what it is judged by: that of what the run is about, whatever the
-//! fill before it did.
+//! The same rate in every format and in thresholds: that of the main stage, whatever the fill
+//! before it did.
 
 use crate::springload::{Finished, measure, springload};
 use serde_json::Value;
 use springload::embedded::{Delay, Faults, Options, StandIn, bind};
 
-/// Requests take 5 ms each, those of a fill with many documents too.
+/// Requests take 5 ms each, including those of a fill with many documents.
 fn slow() -> StandIn {
     let delay = Delay::Constant { ns: 5_000_000 };
     let options = Options { faults: Faults { delay, ..Faults::default() }, ..Options::default() };
     StandIn::start(bind("127.0.0.1:0").expect("a free port"), options).expect("it starts")
 }
 
-/// 400 documents by a fill, then 100 operations one by one, with limits around their rate.
+/// 400 documents in a fill, then 100 operations one at a time, with limits on their rate.
 fn run(url: &str, more: &[&str]) -> Finished {
     let words = ["run", url, "--docs", "400", "--batch", "100", "-c", "1", "--ops", "100"];
     measure([&words[..], &["--mix", "read=1,update=1"], more].concat())
 }
 
-/// The first number after `before`, without separators of thousands.
+/// The first number after `before`, without thousands separators.
 #[track_caller]
 fn number_after(text: &str, before: &str) -> f64 {
     let at = text.find(before).unwrap_or_else(|| panic!("no {before:?} in {text}"));
@@ -47,7 +47,7 @@ fn sum(stage: &Value, key: &str) -> f64 {
 #[test]
 fn a_fast_fill_makes_no_slow_load_pass() {
     let server = slow();
-    // 100 operations of 5 ms each, one by one: less than 200/s. The fill alone has thousands.
+    // 100 operations of 5 ms each, one at a time: less than 200/s. The fill alone has thousands.
     let limits = ["--fail-if", "throughput < 250", "--fail-if", "bulk_insert.throughput < 250"];
     let run = run(&server.url(), &limits);
     let broken: Vec<_> = run.record["thresholds"]
@@ -108,7 +108,7 @@ fn every_format_has_the_same_rate() {
     same(list[0]["ok_per_s"].as_f64().expect("a rate"), rate, "list --json");
     let listed = springload(["list", &parent]).stdout;
     same(number_after(&listed, "throughput"), rate, "list");
-    // A comparison with another run of the same.
+    // A comparison with another run of the same plan.
     let other = self::run(&server.url(), &[]);
     let [a, b] = [&run, &other].map(|it| it.output().join("run.json").display().to_string());
     let compared = |format: &str| springload(["compare", &a, &b, "--format", format]).stdout;
@@ -119,7 +119,7 @@ fn every_format_has_the_same_rate() {
     let markdown = compared("markdown");
     same(number_after(&markdown, "| **all throughput** |"), rate, "compare, markdown");
     same(number_after(&compared("text"), "\n  all\n    throughput"), rate, "compare, text");
-    // The headline of a run that misses nothing.
+    // The headline of a run that misses no threshold.
     let passed = self::run(&server.url(), &[]);
     let rate = sum(passed.stage("crud"), "throughput_per_s");
     if passed.code == 0 {
@@ -133,7 +133,7 @@ fn one_operation_in_a_moment_is_no_rate() {
     let server = server.expect("it starts");
     let url = server.url();
     let short = ["run", &url, "--docs=20", "-d=1ms", "-r=1", "-c=1", "--mix=read=1"];
-    // On a busy machine none may be begun in that time.
+    // On a busy machine, none may have begun in that time.
     let begun = |it: &Finished| it.operation("crud", "read") != Value::Null;
     let once = |words: &[&str]| {
         let run = (0..20).map(|_| measure(words.iter().copied())).find(begun);

@@ -1,4 +1,4 @@
-//! A server that says again whatever it is told: no secret that springload was given leaves it.
+//! A server that repeats whatever it receives: no secret that was given to springload is passed on.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::proxy::{Message, Proxy};
 use crate::servers::Server;
 use crate::springload::{Finished, Run, springload};
 
-/// Long and odd enough to be found wherever they get, and each in a place of its own.
+/// Long and odd enough to be recognized anywhere, and each used in its own place.
 const SECRETS: [&str; 7] = [
     "pl4nted-password",
     "pl4nted-header",
@@ -19,11 +19,10 @@ const SECRETS: [&str; 7] = [
     "pl4nted-member",
     "pl4nted-command",
 ];
-/// What all of them have in common, and how Basic authentication has the first of them.
+/// The parts that they share, and the first one's encodings in Basic authentication.
 const MARKS: [&str; 3] = ["pl4nted", "cGw0bnRlZC", "YW5uOnBsNG50ZWQ"];
 
-/// CouchDB that repeats a request in its reasons, and in what it calls itself; and that sets a
-/// cookie.
+/// A CouchDB that repeats the request in its reasons and in its name, and sets a cookie.
 fn echo() -> (Server, Proxy) {
     let server = Server::stand_in(Options {
         admin: Some(("ann".to_owned(), SECRETS[0].to_owned())),
@@ -60,7 +59,7 @@ fn without(place: &str, text: &str) {
     }
 }
 
-/// Everything below a folder that is text.
+/// All text files below a folder.
 fn files(folder: &Path) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -74,7 +73,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// Nothing that this run has left has a secret; reports of it in all formats have none either.
+/// No file of this run contains a secret, and neither do its reports in any format.
 #[track_caller]
 fn discreet(words: &[&str], run: &Finished, echoed: bool) {
     without(&format!("stdout of {words:?}"), &run.stdout);
@@ -91,7 +90,7 @@ fn discreet(words: &[&str], run: &Finished, echoed: bool) {
     let formats = "text json csv hlog openmetrics cushion siege siege-json agents-csv junit html \
                    svg ycsb ycsb-json ycsb-json-array";
     for format in formats.split_whitespace() {
-        // Read by another process, which knows no secret.
+        // Rendered by another process, which does not know the secrets.
         let shown = springload(["report", &out, "--verbose", "--format", format]);
         without(format, &shown.stdout);
         without(format, &shown.stderr);
@@ -137,7 +136,7 @@ fn what_http_sends_and_receives_is_not_said_again() {
     let words = ["http", &url, "-n", "20", "-c", "2", "--body", &body, "-H", &header, "-H", &own];
     let run = Run::of(&words).args(&["--verbose", "--no-tui"]).finish();
     discreet(&words, &run, true);
-    // The path is stored without its secret, and so cannot be sent again.
+    // The path is stored without its secret, so the request cannot be sent again.
     let record = run.output().join("run.json").display().to_string();
     let again = Run::bare(&["run", &record]).finish();
     assert_eq!(again.code, 2, "{}", again.stderr);
@@ -163,7 +162,7 @@ fn commands_and_imitators_are_as_careful() {
     let (_server, proxy) = echo();
     let host = proxy.url.trim_start_matches("http://").to_owned();
     let target = format!("http://ann:{}@{host}", SECRETS[0]);
-    // What a command prints itself is its own business.
+    // The output of the command itself does not matter here, so it prints nothing.
     let say = format!("true --password {}", SECRETS[6]);
     let small = ["--docs", "20", "--ops", "20", "-c", "1", "--pairs", "1"];
     let words = ["ab", &target, "--a", "--batch 5", "--b", "--batch 10", "--before-a", &say];
@@ -189,7 +188,7 @@ fn commands_and_imitators_are_as_careful() {
 
 #[test]
 fn ordinary_words_stay_as_they_are() {
-    // A password that the report consists of, and one that is too short.
+    // A password that is a common word in reports, and one that is too short.
     for password in ["couchdb", "bulk_insert", "admin", "123456"] {
         let server = Server::stand_in(Options {
             admin: Some(("ann".to_owned(), password.to_owned())),
@@ -206,7 +205,7 @@ fn ordinary_words_stay_as_they_are() {
     }
 }
 
-/// What a command before a run of a comparison prints, and the comparison that goes on with its
+/// The output of a command before a run of a comparison, and the comparison continued with its
 /// secret given again.
 #[test]
 fn commands_before_runs_are_as_careful_and_their_study_goes_on() {
@@ -258,7 +257,7 @@ fn a_sweep_with_a_secret_goes_on_when_it_is_given_again() {
     let mut sweep: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     sweep["cells"][1]["result"] = serde_json::Value::Null;
     fs::write(&kept, sweep.to_string()).expect("it is written");
-    // What is not stored cannot be sent again, and that is said.
+    // A secret that was not stored cannot be sent again, which is reported.
     let resumed = springload(["sweep", "--resume", &place]);
     assert!(resumed.code == 2 && resumed.stderr.contains("not stored"), "{}", resumed.stderr);
     let again = springload(&words);

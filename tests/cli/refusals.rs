@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::springload::{Finished, measure, springload};
 
-/// A port that nobody may knock at.
+/// A port that must not be connected to.
 struct Quiet(TcpListener);
 
 impl Quiet {
@@ -20,8 +20,8 @@ impl Quiet {
         format!("http://{}", self.0.local_addr().expect("an address"))
     }
 
-    /// Asserts that nobody has connected. The kernel completes connections by itself, so that
-    /// none can have been missed.
+    /// Asserts that there was no connection. The kernel completes connections by itself, so none
+    /// can have been missed.
     #[track_caller]
     fn undisturbed(self) {
         assert_eq!(self.0.accept().map(drop).map_err(|e| e.kind()), Err(ErrorKind::WouldBlock));
@@ -176,7 +176,7 @@ fn numbers_that_are_none_or_out_of_range() {
     ] {
         cushion_refuses(&[&schema, bulk[0], bulk[1], flag], &[word, "; "]);
     }
-    // Each is a number, but their product is not.
+    // Each is a valid number, but their product is too large.
     cushion_refuses(
         &[
             &schema,
@@ -209,7 +209,7 @@ fn weights_that_cannot_be() {
         &[&schema, bulk[0], bulk[1], crud, "--update_weight=1"],
         &["--update_weight: ", "; "],
     );
-    // One document each, five reads, five deletes.
+    // One document, five reads and five deletes each.
     cushion_refuses(
         &[
             &schema,

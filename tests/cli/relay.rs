@@ -1,4 +1,4 @@
-//! A relay in front of a server, which sees each request and may answer in its place.
+//! A relay in front of a server that sees each request and may answer in its place.
 
 use crate::servers::Server;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Whether its first line begins with that.
+    /// Whether its first line begins with `begins`.
     pub(crate) fn is(&self, begins: &str) -> bool {
         self.head.starts_with(begins)
     }
@@ -24,13 +24,13 @@ impl Request {
 pub(crate) enum Deed {
     Pass,
     Answer(u16, Value),
-    /// Closes this connection without an answer.
+    /// Closes this connection without a response.
     HangUp,
-    /// Closes this connection without an answer, and all that come after it.
+    /// Closes this connection and all later ones without a response.
     Die,
 }
 
-/// A server in front of another one, which sees each request and may change it.
+/// A relay in front of a server that sees each request and may change it.
 pub(crate) struct Relay {
     pub(crate) url: String,
 }
@@ -78,7 +78,7 @@ fn serve(
             head = [head, more].join("\r\n") + "\r\n\r\n";
             onward.write_all(head.as_bytes()).ok()?;
             onward.write_all(&request.body).ok()?;
-            // As it comes: changes may go on for long.
+            // Piece by piece: a changes feed may go on for long.
             let mut piece = [0; 16_384];
             while let Ok(count @ 1..) = onward.read(&mut piece) {
                 stream.write_all(&piece[..count]).ok()?;

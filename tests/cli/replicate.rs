@@ -1,5 +1,5 @@
-//! `springload replicate`: against pouchdb-server, through relays that answer for it, that lose a
-//! document, or that go away in the middle of the load.
+//! `springload replicate`: against pouchdb-server, through relays that answer in its place, lose a
+//! document, or fail during the load.
 
 use crate::relay::{Deed, Relay};
 use crate::servers::Server;
@@ -15,7 +15,7 @@ fn get(url: &str) -> Value {
     serde_json::from_str(&answer.body_mut().read_to_string().expect("UTF-8")).expect("JSON")
 }
 
-/// Asserts that a run has left nothing on the server.
+/// Asserts that a run left nothing on the server.
 #[track_caller]
 fn left_nothing(server: &Server) {
     let databases = get(&format!("{}/_all_dbs", server.url)).to_string();
@@ -36,7 +36,7 @@ fn links(run: &Finished) -> &Vec<Value> {
     run.record["replication"]["links"].as_array().expect("links")
 }
 
-/// Asserts that a run ended well, however slow server and machine are.
+/// Asserts that a run ended well, apart from a slow server or machine.
 #[track_caller]
 fn ended_well(run: Finished) -> Finished {
     let slow = run.code == 5 && run.stderr.contains("not sustained");
@@ -46,7 +46,7 @@ fn ended_well(run: Finished) -> Finished {
 #[test]
 fn targets_get_everything_and_nothing_is_left() {
     let Some((one, two)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
-    // The third place is a second database of the first server.
+    // The third target is a second database on the first server.
     let targets = [&one.url[..], &two.url, &one.url];
     for topology in ["fan-out", "chain"] {
         let run = ended_well(measure(words(&targets, &["--topology", topology])));
@@ -61,7 +61,7 @@ fn targets_get_everything_and_nothing_is_left() {
             assert_eq!(markers["lag"]["samples"], markers["written"]);
             assert!(number(&link["filled_documents"]) >= 24, "{link}");
             let compared = &link["comparison"];
-            // The fill, the markers, and what the mix has created and deleted.
+            // The fill, the markers, and the documents that the mix created and deleted.
             assert!(number(&compared["documents"]) > 24 + number(&markers["written"]), "{link}");
             assert_eq!((number(&compared["missing"]), number(&compared["different"])), (0, 0));
             assert!(link["converged_s"].as_f64() >= Some(0.0), "{link}");
@@ -72,7 +72,7 @@ fn targets_get_everything_and_nothing_is_left() {
         assert!(text.contains(&format!("replication {topology} · pulled by the target")), "{text}");
         assert!(text.contains("p50 without"), "{text}");
         assert!(run.report("html").stdout.contains("Longest lag over time"));
-        // The way along the chain is measured as a whole.
+        // The chain is also measured from end to end.
         let chain = &run.record["replication"]["end_to_end"];
         assert_eq!(chain.is_null(), topology == "fan-out");
         if topology == "chain" {
@@ -119,7 +119,7 @@ fn a_document_that_is_lost_before_the_load_is_not_waited_for_without_end() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     let lost = Arc::new(Mutex::new(None::<String>));
     let seen = lost.clone();
-    // Takes one document out of what the replication writes.
+    // Removes one document from the writes of the replication.
     let relay = Relay::before(&target, move |request| {
         if request.is("POST ") && request.head.contains("/_bulk_docs") {
             let mut body: Value = serde_json::from_slice(&request.body).expect("JSON");
@@ -137,7 +137,7 @@ fn a_document_that_is_lost_before_the_load_is_not_waited_for_without_end() {
     });
     let run = measure(words(&[&source.url, &relay.url], &["--converge-timeout", "3s"]));
     let lost = lost.lock().expect("no panic").clone();
-    // It is missed at once: what is stored before the load never arrives.
+    // It is noticed at once: documents stored before the load never arrive.
     assert_eq!(run.code, 3, "{}", run.stderr);
     for word in ["has not copied what was stored before the load", "--converge-timeout"] {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
@@ -152,7 +152,7 @@ fn a_document_that_is_lost_on_the_way_is_found_and_named() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     let lost = Arc::new(Mutex::new(None::<String>));
     let (chosen, is_loaded) = (lost.clone(), AtomicBool::new(false));
-    // Once there are markers, takes one document of the mix out of all that replication writes.
+    // Once there are markers, removes one document of the mix from all writes of the replication.
     let relay = Relay::before(&target, move |request| {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         let is_write = request.is("POST ") && request.head.contains("/_bulk_docs");
@@ -189,7 +189,7 @@ fn what_is_deleted_at_the_target_is_found_and_named_in_the_end() {
     let (count, path) = (Arc::new(AtomicU64::new(0)), target.url.clone());
     let victim = Arc::new(Mutex::new(None::<(String, String)>));
     let chosen = victim.clone();
-    // After a few looks for markers, somebody deletes a document of the fill.
+    // After a few polls for markers, another client deletes a document of the fill.
     let relay = Relay::before(&target, move |request| {
         let looks = request.is("POST ") && request.head.contains("/_all_docs");
         let markers = String::from_utf8_lossy(&request.body).contains("springload:");
@@ -227,7 +227,7 @@ fn a_target_that_goes_away_in_the_middle_is_reported_and_the_load_goes_on() {
         let dies = looks && count.fetch_add(1, Ordering::SeqCst) == 8;
         if dies { Deed::Die } else { Deed::Pass }
     });
-    // The source's server replicates, so that the relay is the only way to the target.
+    // The source's server replicates, so all traffic to the target passes through the relay.
     let more = ["--push", "--give-up", "3s", "--timeout", "2s"];
     let run = measure(words(&[&source.url, &relay.url], &more));
     assert_eq!(run.code, 3, "{}", run.stderr);
@@ -235,11 +235,11 @@ fn a_target_that_goes_away_in_the_middle_is_reported_and_the_load_goes_on() {
     assert_eq!(link["end"], "gone", "{link}");
     assert!(number(&link["markers"]["unseen"]) > 0, "{link}");
     assert!(run.stderr.contains("a server no longer answers"), "{}", run.stderr);
-    // The whole load was measured all the same.
+    // The whole load was still measured.
     let replicated = run.stage("replicated");
     assert_eq!(number(&replicated["load"]["offered"]), 30, "{replicated}");
     assert_eq!(run.record["partial"], false);
-    // What could not be removed is reported, with what to do.
+    // Databases that could not be removed are reported, with a cure.
     let left = run.record["replication"]["left"].to_string();
     assert!(left.contains("the database") && left.contains("springload clean"), "{left}");
     left_nothing(&source);
@@ -248,8 +248,8 @@ fn a_target_that_goes_away_in_the_middle_is_reported_and_the_load_goes_on() {
 #[test]
 fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
-    // PouchDB Server never hears of the replication: it creates the databases of one that begins,
-    // and may do so once they are removed.
+    // PouchDB Server never learns of the replication: it creates the databases of a replication
+    // that begins, possibly after they were removed.
     let relay = Relay::before(&target, |request| {
         if request.is("GET /_scheduler/docs/_replicator/") {
             let info = json!({ "error": "unauthorized: Name or password is incorrect." });
@@ -277,7 +277,7 @@ fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
 fn a_replication_that_never_runs_is_not_waited_for_without_end() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     let relay = Relay::before(&target, |request| {
-        // PouchDB would run it, and create the database again that was removed meanwhile.
+        // PouchDB would run it, and recreate a database that was removed meanwhile.
         if request.is("PUT /_replicator/") {
             return Deed::Answer(201, json!({ "ok": true, "rev": "1-0" }));
         }
@@ -314,7 +314,7 @@ fn databases_that_exist_keep_what_they_had_and_lose_the_markers() {
         ureq::put(format!("{}/{database}", server.url)).send_empty().expect("a database");
         put(&format!("{database}/own_{database}"), json!({ "mine": true }));
     }
-    // Both had a document of this name: the one with more revisions is shown everywhere.
+    // Both had a document of this name: the one with more revisions wins everywhere.
     put("from/both", json!({ "a": 1 }));
     let answer = put("to/both", json!({ "a": 2 })).body_mut().read_to_string().expect("UTF-8");
     let stored: Value = serde_json::from_str(&answer).expect("JSON");
@@ -351,7 +351,7 @@ fn what_a_killed_run_leaves_is_removed_by_clean_and_what_others_replicate_is_not
     }
     run.signal(Signal::KILL);
     drop(run);
-    // First where it runs: PouchDB creates databases of a replication that goes on.
+    // First where it runs: PouchDB creates the databases of a running replication.
     for server in [&target, &source] {
         let cleaned = springload(["clean", &server.url, "--older-than", "0s", "--yes"]);
         assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);

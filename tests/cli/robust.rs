@@ -1,5 +1,5 @@
-//! What a run survives: output that cannot be written, signals, another run in the same folder,
-//! and files that are none.
+//! What a run survives: output that cannot be written, signals, another run in the same folder, and
+//! files that are not regular.
 
 use crate::servers::Server;
 use crate::springload::{BINARY, Finished, Run, Running, binary, measure, springload};
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Ends long before it would without being stopped.
+/// Far longer than the tests, which stop it.
 const LONG: [&str; 6] = ["--docs", "40", "-c", "2", "-d", "10m"];
 
-/// Runs it with this stdout; the exit status, and what is on stderr.
+/// Runs it with this stdout; returns the exit status and stderr.
 fn onto(stdout: Stdio, words: &[&str]) -> (i32, String) {
     let output = binary().args(words).stdout(stdout).stdin(Stdio::null()).output().expect("runs");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
@@ -67,7 +67,7 @@ fn a_run_whose_output_is_lost_goes_on_to_its_end() {
         let mut command = binary();
         command.args(["run", &server.url, "--docs", "20", "--ops", "20", "-c", "2", "-o"]);
         let ended = command.arg(&out).stdout(stdout).stderr(stderr).status().expect("it runs");
-        // 5: on a busy machine the numbers are not to be trusted, which goes first.
+        // 5: on a busy machine the numbers are not trustworthy, which takes precedence.
         assert!([Some(wanted), Some(5)].contains(&ended.code()), "{at}: {ended}");
         let record = fs::read_to_string(out.join("run.json")).expect("a record");
         assert!(record.contains("\"partial\": false") && out.join("report.html").exists());
@@ -135,7 +135,7 @@ fn a_folder_that_another_run_writes_to_is_refused() {
     let out = first.output().display().to_string();
     let again = ["run", "--docs", "5", "--ops", "5", "-q", "-o", &out];
     springload(again).refused(2, &["--output: ", "another run is writing to it"]);
-    // However a run ends, its folder is free again.
+    // However a run ends, its folder is unlocked.
     first.signal(Signal::KILL);
     assert!((0..100).any(|_| springload(again).code != 2), "still locked");
 }
@@ -213,7 +213,7 @@ fn variables_that_double_are_bounded() {
     let ended = run.finish();
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("with its variables filled in"), "{}", ended.stderr);
-    // No line is long, but all are together.
+    // No single line is long, but together they are.
     let text = format!("A = {}\n{}", "x".repeat(1_000), "B = $(A)$(A)\n".repeat(40_000));
     for words in [&["siege", "-f", "urls.txt"][..], &["siege", "-C", "-R", "urls.txt"]] {
         let run = Run::bare(words);
@@ -236,7 +236,7 @@ fn a_limit_on_the_size_of_files_is_reported() {
         .output()
         .expect("a shell");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    // A signal would leave no exit status; that of a busy machine takes precedence.
+    // A signal would leave no exit status; the status of a busy machine takes precedence.
     assert!(matches!(output.status.code(), Some(1 | 5)), "{stderr}");
     assert!(stderr.contains("error: cannot write out/run.json: File too large"), "{stderr}");
     assert!(!folder.path().join("out/run.json").exists(), "half a record");
@@ -253,7 +253,7 @@ fn a_pipe_in_place_of_a_record_is_reported_at_once() {
     let ask = |words: &[&str]| {
         let mut command = assert_cmd::Command::new(BINARY);
         command.env("SPRINGLOAD_STATE", "").args(words).current_dir(folder.path());
-        // Nobody ever writes to the pipe: what waits for that takes ten seconds.
+        // Nothing is ever written to the pipe: waiting for that would take ten seconds.
         let output = command.timeout(Duration::from_secs(8)).output().expect("an end");
         let printed = output.stdout.iter().chain(&output.stderr).copied().collect();
         (output.status.code(), String::from_utf8(printed).expect("UTF-8"))

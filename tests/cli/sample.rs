@@ -1,5 +1,5 @@
-//! The sample repository `examples/ci`: the steps of its workflow, as a runner takes them, on a
-//! server in place of the service.
+//! The sample repository `examples/ci`: the steps of its workflow, as a runner carries them out,
+//! with a test server in place of the service.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn workflow() -> String {
     fs::read_to_string(path).expect("the workflow")
 }
 
-/// The script of the step that this line begins.
+/// The script of the step that begins with this line.
 fn script(step: &str) -> String {
     let workflow = workflow();
     let (_, step) = workflow.split_once(step).expect("the step");
@@ -28,7 +28,7 @@ fn script(step: &str) -> String {
     lines.map(str::trim_start).collect::<Vec<_>>().join("\n")
 }
 
-/// A checkout of the sample whose plan has this server, and takes a second.
+/// A checkout of the sample whose plan has this server, and takes one second.
 fn checkout(server: &Server) -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let plan = fs::read_to_string(Path::new(SAMPLE).join("load.toml")).expect("the plan");
@@ -40,7 +40,7 @@ fn checkout(server: &Server) -> TempDir {
     folder
 }
 
-/// Runs the script of a step in `folder`. Returns what it has for later steps.
+/// Runs the script of a step in `folder`. Returns its outputs for later steps.
 fn run(step: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     let outputs = folder.join("outputs");
     fs::write(&outputs, "").expect("a file");
@@ -53,7 +53,7 @@ fn run(step: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     fs::read_to_string(&outputs).expect("a file")
 }
 
-/// The steps up to springload itself, and that.
+/// The steps up to and including springload.
 fn measured(folder: &Path) -> Step {
     let gate = run("- id: gate", folder, &[]);
     let gate = gate.trim_end().strip_prefix("args=").unwrap_or_default();
@@ -76,7 +76,7 @@ fn a_push_becomes_a_baseline_and_what_is_slower_fails() {
     let folder = folder.path();
     for kept in 1..=2 {
         let step = measured(folder);
-        // By a single baseline, a run on a busy machine may be worse.
+        // Compared with a single baseline, a run on a busy machine may be worse.
         let ends = step.status();
         assert!(matches!(ends, Some(0 | 5)) || ends == Some(7) && kept == 2, "{step:?}");
         let judged = step.printed().contains("baseline");

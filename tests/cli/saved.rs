@@ -5,12 +5,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// A verb in `folder`, where nothing is remembered.
+/// A verb in `folder`, with nothing remembered.
 fn inside(folder: &Path, arguments: &[&str]) -> std::process::Output {
     with_state(folder, Path::new(""), arguments)
 }
 
-/// A verb in `folder`, with such a state folder.
+/// A verb in `folder`, with this state folder.
 fn with_state(folder: &Path, state: &Path, arguments: &[&str]) -> std::process::Output {
     let mut command = assert_cmd::Command::from_std(binary());
     command.args(arguments).current_dir(folder).timeout(Duration::from_secs(120));
@@ -56,7 +56,7 @@ fn runs_are_found_again() {
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["run", "ago", "what", "result"]);
     for (line, report, nth) in [(lines[1], &second, 0), (lines[2], &first, 1)] {
         assert!(line.starts_with(id(nth)) && line.contains("  run stand-in  "), "{table}");
-        // What the report begins with, as far as there is room.
+        // The beginning of the report, as far as it fits.
         let (_, result) = line.split_once("stand-in  ").expect("a result");
         let result = result.trim_end_matches('…');
         assert!(report.starts_with(result) && result.len() > 20, "{result:?}: {report}");
@@ -138,7 +138,7 @@ fn an_output_that_ends_like_a_format_is_a_file() {
     assert!(read("chart.svg").starts_with("<svg"));
 }
 
-/// A small run of no server at all.
+/// A small run without a server.
 const SMALL: [&str; 9] = ["run", "basic", "--docs", "20", "--ops", "20", "-c", "1", "-q"];
 
 #[test]
@@ -212,12 +212,12 @@ fn a_state_folder_that_cannot_be_used_costs_a_warning() {
     );
     assert!(stderr.contains("set SPRINGLOAD_STATE= (empty) to remember no runs"), "{stderr}");
     assert!(folder.path().join("out/run.json").exists());
-    // A folder instead of the index, as good as none for those who read it.
+    // A folder in place of the index, which readers treat as a missing index.
     let state = folder.path().join("state");
     std::fs::create_dir_all(state.join("runs.jsonl")).expect("a folder");
     let listed = with_state(folder.path(), &state, &["list"]);
     assert!(listed.status.success() && listed.stdout.is_empty(), "{listed:?}");
-    // Who has no home is not told of it.
+    // Without a home, the user is not warned.
     let mut command = assert_cmd::Command::from_std(binary());
     command.env_remove("SPRINGLOAD_STATE").env_remove("HOME").env_remove("XDG_STATE_HOME");
     let output = command.args(SMALL).args(["-o", "out2"]).current_dir(folder.path()).output();
@@ -295,7 +295,7 @@ fn runs_of_two_projects_do_not_mix() {
         assert!(matches!(output.status.code(), Some(0 | 5)), "{output:?}");
     };
     run("one", "nightly");
-    // Later than that, and so the first row of any list.
+    // Later than the first, and so the first row of any list.
     run("two", "nightly");
     let ask = |place: &str, words: &[&str]| {
         let output = with_state(&at(place), &state, words);
@@ -321,7 +321,7 @@ fn runs_of_two_projects_do_not_mix() {
     }
     let (code, _, error) = ask("one", &["report", "latest~1"]);
     assert!(code == 2 && error.contains("there is one saved run;"), "{error}");
-    // All that is called so is of this folder, too.
+    // All runs with that label are looked for in this folder, too.
     let (_, trend, _) = ask("one", &["trend", "nightly", "--format", "csv"]);
     assert!(!trend.contains("two"), "{trend}");
 }

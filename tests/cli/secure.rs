@@ -1,4 +1,4 @@
-//! The wire that needs more: TLS, IPv6, sessions.
+//! Connections with more than plain TCP: TLS, IPv6, sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::proxy::{Message, Proxy};
 use crate::servers::{Server, skipped};
 use crate::springload::{failures, measure};
 
-/// An authority that nobody knows, as a PEM file; and a server which it vouches for.
+/// An unknown authority, as a PEM file, and a server with a certificate that it issued.
 pub(crate) struct Authority {
     folder: tempfile::TempDir,
     pub(crate) server: ServerConfig,
@@ -24,7 +24,7 @@ impl Authority {
         Self::with(name, |_| {})
     }
 
-    /// A server at 127.0.0.1 whose certificate was good for a day of 2020.
+    /// A server at 127.0.0.1 whose certificate was valid for one day in 2020.
     pub(crate) fn expired() -> Self {
         Self::with("127.0.0.1", |parameters| {
             parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
@@ -54,7 +54,7 @@ impl Authority {
         Self::new(&issuer.pem(), &certificate, &key)
     }
 
-    /// `authority` is what its file has.
+    /// `authority` is the text of its file.
     fn new(authority: &str, certificate: &Certificate, key: &KeyPair) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("ca.pem"), authority).expect("a file");
@@ -124,15 +124,15 @@ fn a_certificate_that_is_not_trusted() {
         ])
     };
     let words = ["cannot reach", "certificate"];
-    // Of an authority that is not the one named.
+    // Issued by another authority than the one named.
     run(&Proxy::with_tls(&server.url, one.server.clone()), &other.file()).refused(3, &words);
-    // Of the authority named, but for another server.
+    // Issued by the named authority, but for another server.
     run(&Proxy::with_tls(&server.url, other.server.clone()), &other.file()).refused(3, &words);
-    // Of an authority that the system does not know.
+    // Issued by an authority that the system does not know.
     let proxy = Proxy::with_tls(&server.url, one.server.clone());
     let refused = measure(["run", &proxy.url, "--docs", "5", "--ops", "0"]);
     refused.refused(3, &["certificate"]);
-    // https to a server that speaks http.
+    // https to a server that only speaks http.
     let plain = Proxy::to(&server.url);
     let url = plain.url.replace("http:", "https:");
     let file = one.file();
@@ -141,7 +141,7 @@ fn a_certificate_that_is_not_trusted() {
         .refused(3, &["cannot reach"]);
     let none = one.folder.path().join("none.pem");
     run(&proxy, &none).refused(2, &["--tls-ca: cannot read certificates", "none.pem"]);
-    // What is asked to find out that a server speaks plain HTTP.
+    // The request that finds out that a server speaks plain HTTP.
     assert_eq!(server.as_stand_in().unwrap().counters().requests, 1);
 }
 
@@ -156,7 +156,7 @@ fn the_certificate_of_an_authority_is_accepted_where_it_is_the_one_that_is_named
     };
     let (one, other) = (Authority::of_itself(|_| {}), Authority::of_itself(|_| {}));
     run(&one, &one.file(), "127.0.0.1").passed();
-    // Another one, of the same name.
+    // A different authority with the same name.
     run(&one, &other.file(), "127.0.0.1").refused(3, &["certificate is that of an authority"]);
     run(&one, &one.file(), "localhost").refused(3, &["its certificate is for 127.0.0.1"]);
     let expired = Authority::of_itself(|parameters| {
@@ -181,7 +181,7 @@ fn any_certificate_is_accepted_if_asked_for_and_every_report_says_so() {
     let warned = run.record["warnings"].as_array().unwrap().iter();
     assert_eq!(warned.filter(|it| it["code"] == "insecure").count(), 1);
     for format in springload::formats() {
-        // In a file, as a picture does not go to a terminal.
+        // In a file, because an image does not go to a terminal.
         let file = run.output().join("report-of-it").display().to_string();
         let folder = run.output().display().to_string();
         let words = ["report", &folder, "--format", format, "--output", &file];
@@ -189,8 +189,7 @@ fn any_certificate_is_accepted_if_asked_for_and_every_report_says_so() {
         assert_eq!(ended.code, 0, "{format}: {}", ended.stderr);
         let report = std::fs::read(&file).expect("a report");
         let inside = String::from_utf8_lossy(&report).contains("INSECURE");
-        // Tables of numbers have no place for it, and in a picture it is drawn: it is said beside
-        // them.
+        // Tables of numbers have no place for it, and an image only draws it, so stderr has it.
         let beside = ["csv", "agents-csv", "png", "siege-json"].contains(&format);
         assert_eq!((inside, ended.stderr.contains("INSECURE")), (!beside, beside), "{format}");
     }
@@ -273,14 +272,14 @@ fn a_session_is_made_once_and_its_cookie_sent_by_every_connection() {
     assert!(exchanges.iter().all(|exchange| exchange.status < 400), "nothing was refused");
 }
 
-/// Documents that are asked for before the cookie expires.
+/// The number of documents requested before the cookie expires.
 const EXPIRES_AFTER: usize = 100;
 
 const NOBODY: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 62\r\n\r\n\
     {\"error\":\"unauthorized\",\"reason\":\"You are not authorized.\"}\n\n\n";
 
-/// Runs 1,000 operations on a server behind a relay, at which the first cookie expires in mid-run.
-/// `log_in` answers the log-ins after that, by their number; `None` leaves one to the server.
+/// Runs 1,000 operations on a server behind a relay, where the first cookie expires in mid-run.
+/// `log_in` answers later logins, by their number; `None` leaves one to the server.
 fn with_expired_cookie(
     log_in: impl Fn(usize) -> Option<&'static [u8]> + Send + Sync + 'static,
 ) -> (crate::springload::Finished, Proxy) {
@@ -337,22 +336,22 @@ fn a_log_in_that_fails_in_passing_is_no_refusal() {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     let (run, proxy) = with_expired_cookie(|number| match number {
         1 => Some(BUSY),
-        // Hung up on, and once more where it is sent again for that.
+        // The connection is closed, and closed once more when the request is sent again.
         2 | 3 => Some(b""),
         _ => None,
     });
-    // 5: on a busy machine, the few milliseconds of both failures may be a good part of the stage.
+    // 5: on a busy machine, the few milliseconds of both failures may be a large part of the stage.
     assert!([0, 5].contains(&run.code), "{}", run.stderr);
     let operations = run.stage("crud")["operations"].as_array().unwrap();
     let failed = |class: &str| -> u64 {
         operations.iter().filter_map(|operation| operation["failures"][class].as_u64()).sum()
     };
-    // Whoever waited for the same log-in failed with it: one or both of the two connections.
+    // Connections that waited for the same login failed with it: one or both of the two.
     assert!((1..=2).contains(&failed("server_error")), "{operations:?}");
     assert!((1..=4).contains(&failed("reset")), "{operations:?}");
     let all: u64 = operations.iter().map(failures).sum();
     assert_eq!(all, failed("server_error") + failed("reset"));
-    // That which was hung up on has no status.
+    // The closed connections have no status.
     assert_eq!(log_ins(&proxy), [200, 503, 200, 200]);
 }
 
@@ -361,7 +360,7 @@ fn a_log_in_that_is_refused_in_mid_run_ends_it() {
     let (run, proxy) = with_expired_cookie(|_| Some(NOBODY));
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("refused the credentials"), "{}", run.stderr);
-    // Nobody asks again but the end of the run: the server counts refusals.
+    // Only the end of the run tries again, because the server counts refusals.
     assert_eq!(log_ins(&proxy), [200, 401, 401]);
 }
 
@@ -376,14 +375,14 @@ fn a_user_is_given_by_a_flag_and_the_password_asked_for_on_a_terminal() {
     measure(["run", &server.url, "-u", ":x"]).refused(2, &["--user: the user is missing; give"]);
     measure(["run", "-u", "ann"]).refused(2, &["--user: there is no server"]);
     let folder = tempfile::tempdir().expect("a folder");
-    // In the address as by the flag.
+    // With the user in the address or in the flag.
     let named = server.url.replace("://", "://ann@");
     for target in [&[&server.url[..], "-u", "ann"][..], &[&named]] {
         let mut command = std::process::Command::new(crate::springload::BINARY);
         let words = [&["run"], target, &["-q", "--fail-if", "err > 0"], &small].concat();
         let mut pty = crate::pty::Pty::start(command.args(words).current_dir(folder.path()));
         pty.wait_for("password of ann at 127.0.0.1: ");
-        // What is typed is not shown once the terminal has been told so.
+        // Input is hidden once the echo is switched off.
         std::thread::sleep(std::time::Duration::from_millis(200));
         pty.press("secret\n");
         let code = pty.finish().code();

@@ -1,4 +1,4 @@
-//! The same seed, the same plan: what each connection sends does not depend on threads or chance.
+//! The same seed and plan: what each connection sends does not depend on threads or chance.
 
 use springload::embedded::Options;
 
@@ -6,11 +6,11 @@ use crate::proxy::{Exchange, Proxy};
 use crate::servers::Server;
 use crate::springload::measure;
 
-/// What one connection sent, in order: method, path in the database, body.
+/// The requests of one connection, in order: method, path in the database, body.
 type Sequence = Vec<(String, String, String)>;
 
-/// What each connection sent to the documents of a database, sorted: the order in which
-/// connections are accepted is chance.
+/// The requests of each connection to the documents of a database, sorted, because connections are
+/// accepted in random order.
 fn sequences(exchanges: &[Exchange]) -> Vec<Sequence> {
     let connections = exchanges.iter().map(|e| e.connection).max().map_or(0, |last| last + 1);
     let mut sequences = vec![Sequence::new(); connections];
@@ -28,7 +28,7 @@ fn sequences(exchanges: &[Exchange]) -> Vec<Sequence> {
     sequences
 }
 
-/// What the connections of a run send.
+/// The requests of a run's connections.
 fn sent(flags: &[&str]) -> Vec<Sequence> {
     let server = Server::stand_in(Options::default());
     let proxy = Proxy::to(&server.url);
@@ -66,7 +66,7 @@ fn another_seed_sends_something_else() {
     let one = sent(&[&PLAN[..], &["--seed", "1"]].concat());
     let two = sent(&[&PLAN[..], &["--seed", "2"]].concat());
     assert!(bulk(&one) != bulk(&two));
-    // The same again, to be sure that what differs is the seed.
+    // Once more with the same seed, to check that only the seed makes a difference.
     assert!(one == sent(&[&PLAN[..], &["--seed", "1"]].concat()));
 }
 

@@ -1,5 +1,5 @@
-//! The self-test: what it counts holds on any machine; what it times holds, or cannot be judged
-//! because the machine is busy. The claims that would fail for a slow machine alone are left out.
+//! The self-test: claims about counts hold on any machine; claims about times hold, or cannot be
+//! decided because the machine is busy. Claims that would only fail on a slow machine are left out.
 
 use crate::springload::springload;
 
@@ -16,8 +16,8 @@ fn claims_that_count_hold_on_any_machine() {
     }
 }
 
-/// Timed claims that a debug build on a busy machine can keep: pauses and overloads of the server
-/// are long against its delays, and who starves the client is the claim itself.
+/// Timed claims that a debug build on a busy machine can meet: pauses and overloads of the server
+/// are long compared with its delays, or the claim itself starves the client.
 const TIMED: [&str; 3] = ["T1", "T9", "T10"];
 
 #[test]

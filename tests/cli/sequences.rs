@@ -1,4 +1,4 @@
-//! Sequences of operations: what each step takes from the answers before it, what becomes of a
+//! Sequences of operations: what each step takes from the responses before it, what happens to a
 //! sequence whose step fails, and which sequences are refused.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::springload::{Finished, Run, failures, measure, number, springload};
 use serde_json::Value;
 use springload::embedded::Options;
 
-/// Stores a document, reads it by what came back, and removes it.
+/// Stores a document, reads it with the saved values, and removes it.
 const STEPS: [&str; 8] = [
     "--op",
     r#"post={"request":"PUT {{uuid}} {\"text\":\"{{text 20}}\"}","expect":{"status":201},
@@ -47,7 +47,7 @@ fn each_step_takes_what_the_ones_before_it_were_answered() {
     let mix = ["--mix", "read=2,note=1", "--fail-if", "fetch.err > 0"];
     let run = measure([&words[..], &STEPS, &mix].concat());
     assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
-    // Each sequence counts as one of the 90, and each of its steps as itself.
+    // Each sequence counts as one of the 90 operations, and each of its steps under its own name.
     for (name, done) in [("read", 60), ("note", 30), ("post", 30), ("fetch", 30), ("drop", 30)] {
         let operation = run.operation("crud", name);
         assert_eq!((number(&operation["ok"]), failures(&operation)), (done, 0), "{operation}");
@@ -73,7 +73,7 @@ fn each_step_takes_what_the_ones_before_it_were_answered() {
     assert_eq!(sequences, 30);
 }
 
-/// Times of a whole sequence are at least those of its steps together.
+/// The time of a whole sequence is at least the sum of its steps.
 #[test]
 fn a_sequence_is_due_and_timed_as_one() {
     let server = Server::stand_in(Options::default());
@@ -84,7 +84,8 @@ fn a_sequence_is_due_and_timed_as_one() {
     let (load, note) = (&run.stage("crud")["load"], run.operation("crud", "note"));
     let done = number(&note["ok"]);
     assert!(done > 10 && number(&load["begun"]) == done, "{load}");
-    // On a busy machine some end after the two seconds; of one on each connection, some steps do.
+    // On a busy machine some end after the two seconds; and one per connection may have some of its
+    // steps after them.
     let served = load["served_per_s"].as_f64().expect("a rate") * 2.0;
     let in_time = (done - note["drained"].as_u64().unwrap_or(0)) as f64;
     assert!((served - in_time).abs() < 8.0, "{load}");
@@ -98,7 +99,7 @@ fn a_sequence_is_due_and_timed_as_one() {
     assert!(text.contains("note") && text.contains("fetch"), "{text}");
 }
 
-/// What was prepared when the warm-up ended is not one of those that are counted.
+/// A sequence prepared when the warm-up ends is not counted.
 #[test]
 fn a_warm_up_leaves_no_sequence_behind() {
     let server = Server::stand_in(Options::default());
@@ -126,7 +127,7 @@ fn a_sequence_ends_with_the_step_that_fails() {
         let more = ["--op", op, "--op", steps, "--mix", "read=1,half=1"];
         measure([&words[..], &STEPS, &more].concat())
     };
-    // The answer has no such member: nothing is done with what was not saved.
+    // The response has no such member: steps that need the missing value are not carried out.
     let none = r#"bad={"get":"{{saved id}}","save":{"x":"no.such"}}"#;
     let done = run(none, "half=steps post bad fetch");
     assert_eq!(counts(&done, "post"), (20, 0));
@@ -138,7 +139,7 @@ fn a_sequence_ends_with_the_step_that_fails() {
     let half = done.operation("crud", "half");
     assert_eq!(number(&half["http_requests"]), 40, "{half}");
     assert_eq!(half["failures"]["unexpected"], 20);
-    // As for any other failure, of the first step or the last.
+    // The same as for any other failure, in the first step or the last.
     let done = run("bad=get absent", "half=steps bad post");
     assert_eq!(["bad", "half", "post"].map(|it| counts(&done, it)), [(0, 20), (0, 20), (0, 0)]);
     let done = run("bad=get absent", "half=steps post bad");
@@ -164,7 +165,7 @@ fn what_cannot_go_on_is_refused() {
     let made = ["put=request PUT {{new}} {}", "taken=get {{made put}}", "c=steps put taken"];
     refused(&made, "c=1", &["--op c: taken may have nothing to ask for"]);
     refused(&[a, b, "c=steps a b"], "c=1,e=1", &["\"e\" is not an operation"]);
-    // A threshold on a step is one on what is done; one on nothing is not.
+    // A threshold on a step applies to an operation; one on an unknown name is refused.
     let words = ["run", "--docs=20", "-n=20", "--mix=c=1", "--op", a, "--op", b];
     let words = [&words[..], &["--op", "c=steps a b", "--fail-if", "d.p99 > 1s"]].concat();
     springload(words).refused(2, &["give all, bulk_insert, a, b, c"]);

@@ -1,5 +1,5 @@
-//! `serve --log`: a line for each request, and what is said when it cannot be written. And how a
-//! server begins.
+//! `serve --log`: a line for each request, and an error if it cannot be written. Also how a server
+//! begins.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -10,13 +10,14 @@ use std::time::Duration;
 use crate::springload::{BINARY, springload};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A server that runs, and its URL.
+/// A running server, and its URL.
 struct Serving(Child, String);
 
 impl Serving {
     /// Starts `springload serve` with these flags, with files of at most this many blocks.
     fn start(most: &str, log: &Path, flags: &[&str]) -> Self {
-        // With the signal ignored, a file that would grow further is an error, as a full disk is.
+        // With the signal ignored, a file that would exceed the limit is an error, like a full
+        // disk.
         let line = "trap '' XFSZ; ulimit -f $1; shift; exec \"$0\" serve \"$@\"";
         let mut child = Command::new("sh")
             .args(["-c", line, BINARY, most, "--listen", "127.0.0.1:0", "--log"])
@@ -33,14 +34,14 @@ impl Serving {
         Self(child, url.expect("a URL").to_owned())
     }
 
-    /// Asks for something; whether there was an answer.
+    /// Makes a request; returns whether there was a response.
     fn ask(&self) -> bool {
         let patience = Some(Duration::from_millis(500));
         let agent = ureq::Agent::config_builder().timeout_global(patience).build();
         ureq::Agent::new_with_config(agent).get(&self.1).call().is_ok()
     }
 
-    /// Ends it; its exit status and what it has said.
+    /// Ends it; returns its exit status and stderr.
     fn end(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.0), Signal::TERM).expect("it runs");
         let mut stderr = String::new();
@@ -138,7 +139,7 @@ fn a_disk_that_fills_up_is_reported_and_the_server_goes_on() {
     assert!((1..200).contains(&lines(&cut(&log)).len()));
 }
 
-/// The log without the line in whose middle it ends.
+/// The log cut in the middle of its last line.
 fn cut(log: &Path) -> std::path::PathBuf {
     let text = fs::read_to_string(log).expect("a log");
     let whole = log.with_extension("whole");

@@ -1,5 +1,5 @@
 //! What is saved besides runs: searches and comparisons in `list`, `show`, `report` and
-//! completions, and beside the runs that `trend` and `compare` look for.
+//! completions, and next to the runs that `trend` and `compare` look for.
 
 use crate::springload::{Run, binary};
 use crate::trend::{run, save};
@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-/// A verb in `folder`, where nothing is remembered.
+/// A verb in `folder`, with nothing remembered.
 fn inside(folder: &Path, words: &[&str]) -> Output {
     with_state(folder, Path::new(""), words)
 }
 
-/// The same with such a state folder.
+/// The same with this state folder.
 fn with_state(folder: &Path, state: &Path, words: &[&str]) -> Output {
     let mut command = assert_cmd::Command::from_std(binary());
     command.args(words).current_dir(folder).timeout(Duration::from_secs(120));
@@ -29,7 +29,7 @@ fn out(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The one line with which a verb refuses.
+/// The single line of a verb's error message.
 #[track_caller]
 fn refusal(folder: &Path, words: &[&str]) -> String {
     let output = inside(folder, words);
@@ -62,7 +62,7 @@ fn search(label: &str) -> Value {
     })
 }
 
-/// A comparison of so many pairs, of which `done` are there; B takes `times` as long as A.
+/// A comparison of `pairs` pairs, of which `done` are there; B takes `times` as long as A.
 fn comparison(folder: &Path, (pairs, done): (u64, u64), times: f64) {
     let ab = json!({
         "schema_version": 1, "a": "springload run http://node1:5984 --batch=1",
@@ -77,7 +77,7 @@ fn comparison(folder: &Path, (pairs, done): (u64, u64), times: f64) {
     }
 }
 
-/// The words of the row of a list that begins so.
+/// The row of a list that begins with `name`.
 #[track_caller]
 fn row<'a>(table: &'a str, name: &str) -> &'a str {
     table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"))
@@ -121,7 +121,7 @@ fn a_list_tells_what_searches_and_comparisons_came_to() {
     assert_eq!((&of("found")["runs"], &of("found")["measured"]), (&2.into(), &2.into()));
     assert_eq!((&of("begun")["runs"], &of("begun")["measured"]), (&8.into(), &2.into()));
     assert_eq!(of("slower")["ab"]["pairs"], 4);
-    // The newest step is newer than all else; what has no run is the oldest.
+    // The newest step is newer than everything else; an entry without runs counts as the oldest.
     assert_eq!((&all[0]["id"], &all[4]["id"]), (&"found".into(), &"empty".into()));
     let names = out(folder.path(), &["list", "--names"]);
     for name in ["latest", "found", "slower", "begun", "plain"] {
@@ -255,7 +255,7 @@ fn a_search_saved_elsewhere_is_remembered() {
     assert!(shown.stdout.starts_with("✓ sustained".as_bytes()), "{shown:?}");
 }
 
-/// What all studies that are measured promise of their folder.
+/// All kinds of studies lock their folder while they are measured.
 #[test]
 fn nobody_else_writes_into_the_folder_of_a_study_and_its_label_stays() {
     let delay = Delay::Constant { ns: 20_000_000 };

@@ -1,5 +1,5 @@
-//! `springload shell`, driven through a pipe and on a terminal; what it did is read with another
-//! HTTP client.
+//! `springload shell`, driven through a pipe and on a terminal; its effects are checked with
+//! another HTTP client.
 
 use std::io::{Read as _, Write as _};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::pty::Pty;
 use crate::servers::Server;
 use crate::springload::BINARY;
 
-/// The exit status and what was printed, without the lines that tell how long a command took.
+/// The exit status and the output, without the lines about the time of a command.
 fn shell(arguments: &[&str], script: &str) -> (i32, Vec<String>, String) {
     let output = assert_cmd::Command::new(BINARY)
         .arg("shell")
@@ -172,7 +172,7 @@ fn a_server_that_has_gone_is_reported_and_a_table_that_is_none_is_refused() {
     assert_eq!(lines[3], "Result: OK");
 }
 
-/// Of a driver that has neither databases nor scans.
+/// With a driver that has neither databases nor scans.
 #[test]
 fn any_driver_has_a_shell() {
     let script = "insert k a=1 \"b=two words\"\ninsert k a=1\nupdate k a=2\nread k\nscan k 2\n\
@@ -198,7 +198,7 @@ fn any_driver_has_a_shell() {
     }
 }
 
-/// The lines that YCSB's own shell prints for its `BasicDB`.
+/// The lines that YCSB's own shell prints with its `BasicDB`.
 #[test]
 fn basic_tells_what_would_be_done() {
     let script = "read user1\nread user1 f0 f1\nscan user1 3 f0\ninsert k a=b c=d\ntable x\n\
@@ -225,12 +225,12 @@ fn basic_tells_what_would_be_done() {
 
 #[test]
 fn a_terminal_has_a_prompt_editing_and_a_history() {
-    /// What a terminal is sent once it is ready for a line: to mark what is pasted.
+    /// The sequence sent to a terminal once a line can be typed: it enables bracketed paste.
     const READY: &str = "\x1b[?2004h";
     let mut pty = Pty::start(Command::new(BINARY).args(["shell", "basic", "--table", "mine"]));
     pty.wait_for("Connected.");
     for (ready, (keys, shown)) in [
-        // To the line's begin, three to the right, and the missing letter put in.
+        // To the beginning of the line, three to the right, then insert the missing letter.
         ("rea user1\x01\x1b[C\x1b[C\x1b[Cd\r", "READ mine user1 [ <all fields>]"),
         ("delete user1\r", "DELETE mine user1"),
         // Two lines up in the history.
@@ -250,7 +250,7 @@ fn a_terminal_has_a_prompt_editing_and_a_history() {
     assert_eq!(pty.finish().code(), Some(0), "{}", pty.shown());
 }
 
-/// What the server has is what the answers say, and nothing is sent that cannot be.
+/// The server's data match the responses, and nothing invalid is sent.
 #[test]
 fn operations_of_a_plan_are_done_one_at_a_time() {
     let server = Server::stand_in(Options::default());
@@ -285,7 +285,7 @@ fn operations_of_a_plan_are_done_one_at_a_time() {
         assert!(line.contains(wanted), "{line}, not {wanted}");
         line
     };
-    // Nothing was saved before.
+    // Nothing has been saved yet.
     next("Error: {{saved id}} is not known here: give it, as in do pay \"saved id=...\"");
     let put = next("PUT /db/");
     next("{\"city\":\"Berlin\",\"n\":");
@@ -298,7 +298,7 @@ fn operations_of_a_plan_are_done_one_at_a_time() {
     next(&format!("{{\"_rev\":\"{rev}\",\"paid\":true}}"));
     next("201 · ");
     next("\"rev\":\"2-");
-    // By hand, once more: another revision is there.
+    // Repeated by hand: the document has another revision now.
     next(&format!("PUT /db/{id}"));
     next(&rev);
     next("409 · ");

@@ -1,4 +1,5 @@
-//! What is shown where: one line with `-q`, nothing twice, and what suits terminal and locale.
+//! What is shown where: one line with `-q`, nothing twice, and output that suits terminal and
+//! locale.
 
 use std::fs::read_to_string;
 use std::process::Command;
@@ -11,7 +12,7 @@ use crate::springload::BINARY;
 /// A run of the stand-in whose p50 is above a nanosecond: exit status 4.
 const MISSED: &str = "\"$0\" run --docs 20 --ops 200 -c 1 -o out --fail-if 'p50 > 1ns'";
 
-/// Runs a shell's line in a folder of its own.
+/// Runs a shell command line in its own folder.
 fn shell(line: &str) -> (i32, TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new("sh");
@@ -28,7 +29,8 @@ fn read(folder: &TempDir, name: &str) -> String {
     read_to_string(folder.path().join(name)).expect("a file")
 }
 
-/// The result of [`MISSED`], but on a machine so busy that it is client-bound.
+/// Whether a text begins with the result of [`MISSED`], or with that of a machine so busy that the
+/// run is client-bound.
 fn begins_with_result(text: &str) -> bool {
     ["✗ FAILED  p50 ", "! NOT TRUSTWORTHY  "].iter().any(|mark| text.starts_with(mark))
 }
@@ -41,7 +43,7 @@ fn quiet_is_one_line_with_the_result_and_its_place() {
     assert_eq!(all.lines().count(), 1, "{all}");
     assert!(begins_with_result(&all) && all.ends_with(" · out\n"), "{all}");
     assert!(folder.path().join("out/run.json").exists());
-    // A format that is asked for by name is the report all the same.
+    // A format that is asked for by name is printed in any case.
     let (_, folder) = shell(&format!("{MISSED} -q --format json >all 2>err"));
     assert!(read(&folder, "all").starts_with('{'));
 }
@@ -53,7 +55,8 @@ fn what_the_report_begins_with_is_not_said_again_beside_it() {
     assert!(begins_with_result(&all), "{all}");
     assert!(!all.contains("error: ") && !all.contains("--fail-if: "), "{all}");
     assert!(all.contains("\nrecord: out/run.json\npage: out/report.html\n"), "{all}");
-    // Whoever sees only stderr is told, and of another format, which does not begin so.
+    // Users who only see stderr get the result, and so do those of formats that do not begin with
+    // it.
     for line in [format!("{MISSED} >out.txt 2>err"), format!("{MISSED} --format csv >err 2>&1")] {
         let (code, folder) = shell(&line);
         let error = read(&folder, "err");
@@ -69,7 +72,7 @@ fn a_locale_without_unicode_gets_ascii() {
     let (all, error) = (read(&folder, "all"), read(&folder, "err"));
     assert!(all.is_ascii() && error.is_ascii(), "{all}{error}");
     assert!(all.contains("\n  x p50 <= 1 ns: missed, "), "{all}");
-    // Where none is set, terminals have Unicode all the same.
+    // Without a locale, terminals are still assumed to support Unicode.
     let (_, folder) = shell(&format!("unset LC_ALL; {MISSED} >all 2>err"));
     assert!(begins_with_result(&read(&folder, "all")));
 }
@@ -87,11 +90,11 @@ fn colours_are_for_terminals_unless_said_otherwise() {
     {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("env");
-        // Where CI is set, a dumb terminal has colours, too.
+        // If CI is set, even a dumb terminal gets colors.
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.args(["-u", name]);
         }
-        // `Pty` sets TERM: what is set here must come after it.
+        // `Pty` sets TERM, so variables that are set here must come after it.
         command.args([variable, BINARY]);
         command.args(["run", "--docs", "20", "--ops", "20", "-c", "1", "-q"]);
         let mut pty = Pty::start(command.current_dir(folder.path()));

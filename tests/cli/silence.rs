@@ -1,4 +1,4 @@
-//! Nothing that is asked for is changed or left out in silence: it is done, refused or reported.
+//! No setting is changed or left out silently: it is applied, refused or reported.
 
 use serde_json::Value;
 use springload::embedded::Options;
@@ -11,7 +11,7 @@ fn stand_in() -> Server {
     Server::stand_in(Options::default())
 }
 
-/// How many documents each bulk request had, the fewest first.
+/// The number of documents in each bulk request, in ascending order.
 fn batches(proxy: &Proxy) -> Vec<usize> {
     let exchanges = proxy.exchanges().into_iter();
     let bulk = exchanges.filter(|it| it.path.ends_with("_bulk_docs"));
@@ -105,7 +105,7 @@ fn each_request_asks_for_as_many_copies_as_the_target_says() {
         let expected = match (&exchange.method[..], path.rsplit('/').next().unwrap_or_default()) {
             _ if database => continue,
             ("POST", "_bulk_docs") | ("PUT" | "DELETE", _) => "w=3",
-            // What an audit asks for.
+            // Requests of an audit.
             ("POST", "_bulk_get") => "",
             ("GET", "_all_docs") => continue,
             ("GET", name) if !name.starts_with('_') => "r=1",
@@ -123,7 +123,7 @@ fn each_request_asks_for_as_many_copies_as_the_target_says() {
     assert_eq!(kinds, ["DELETE w=3", "GET r=1", "POST ", "POST w=3", "PUT w=3"]);
     let page = run.report("html").stdout;
     assert!(page.contains("r=1&amp;w=3"), "the page does not say it");
-    // Also in a database that is there already, which is made with nothing.
+    // Also with an existing database, which was created without the settings.
     let there = format!("{}/there?w=2", server.url);
     let made = springload(["run", &there, "--keep", "--docs=10", "--ops=10", "-q"]);
     assert!(matches!(made.code, 0 | 4 | 5), "{}", made.stderr);

@@ -3,10 +3,10 @@
 use crate::springload::{Finished, Run, springload};
 use serde_json::{Value, json};
 
-/// Searches by their names.
+/// Searches by name.
 type Searches = Vec<(String, Value)>;
 
-/// Searches called `max-1` and so on, by the number of their nodes.
+/// Searches called `max-1` and so on, after the number of their nodes.
 fn searches(found: &[(u64, &[f64])]) -> Searches {
     found.iter().map(|(nodes, rates)| (format!("max-{nodes}"), search(*nodes, rates))).collect()
 }
@@ -29,7 +29,7 @@ fn search(nodes: u64, found: &[f64]) -> Value {
     })
 }
 
-/// Sizes by these searches, of which all count unless `words` name some.
+/// Sizes by these searches, all of them unless `words` name some.
 fn size(searches: &Searches, words: &[&str]) -> Finished {
     let mut run = Run::bare(&["size"]).args(words);
     for (name, max) in searches {
@@ -109,7 +109,7 @@ fn searches_that_do_not_go_together_are_refused_or_reported() {
     let run = with("step_command", "springload run http://node1:5984 --docs=5".into());
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("! the searches differ: --docs=1000 in max-1"), "{}", run.stdout);
-    // What somebody else wrote does not reach the terminal raw.
+    // Text from a foreign file does not reach the terminal raw.
     let run = with("step_command", "x y --\u{1b}[31m".into());
     assert!(!run.stdout.is_empty() && !run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
     let run = with("slo", json!(["p99 < \u{1b}[31m"]));

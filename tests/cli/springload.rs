@@ -1,6 +1,6 @@
-//! Runs the binary in a folder of its own and hands back all that it left behind.
+//! Runs the binary in its own folder and returns its output and files.
 //!
-//! Every `run.json` that comes by is checked against `docs/run.schema.json`.
+//! Every `run.json` is checked against `docs/run.schema.json`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use tempfile::TempDir;
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_springload");
 
-/// No test here runs that long; a hang is a failure with a name. A search of `max` may take fifty
-/// steps of five seconds, and as long again to start them where the machine has much else to do.
+/// No test here takes that long; a hang becomes a failure of the test. A search of `max` may take
+/// fifty steps of five seconds, and as long again to start them if the machine is busy.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
 static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
@@ -24,13 +24,13 @@ static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     jsonschema::draft202012::new(&schema).expect("docs/run.schema.json is a JSON Schema")
 });
 
-/// What one invocation left behind.
+/// The results of one invocation.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// `run.json`, or null when none was written.
+    /// `run.json`, or null if none was written.
     pub(crate) record: Value,
     folder: TempDir,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Finished {
 /// Whether the client was the limit of a stage, by the rules in `docs/load-shapes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Starved {
-    /// In an open loop it depends on what else is on record.
+    /// In an open loop this depends on other figures in the record.
     Maybe,
     Surely,
     No,
@@ -67,8 +67,8 @@ impl Finished {
     }
 
     /// Asserts that the run passed: exit status 0. The tests share a machine with their servers,
-    /// and a debug build is slow: 5 is right, and needed, where the client was the limit. Whether
-    /// it was is judged here by the figures on record, never by the program's own verdict.
+    /// and a debug build is slow, so 5 is right, and required, if the client was the limit. This is
+    /// decided here by the figures in the record, never by the program's own verdict.
     #[track_caller]
     pub(crate) fn passed(self) -> Self {
         let figures: Vec<_> = self.measured().map(Starved::of).collect();
@@ -78,7 +78,8 @@ impl Finished {
             assert!(reported, "stderr: {}", self.stderr);
         } else {
             assert_eq!(self.code, 0, "stderr: {}", self.stderr);
-            // Limits are judged by themselves, and the dialects end well on a busy machine.
+            // Thresholds are checked in any case, and the dialects end successfully on a busy
+            // machine.
             let plan = &self.record["plan"];
             let excused = plan["noise"] == "warn" || plan["thresholds"].is_array();
             let starved = figures.contains(&Starved::Surely);
@@ -87,7 +88,7 @@ impl Finished {
         self
     }
 
-    /// The stages that do not only prepare what is measured.
+    /// The stages that are measured, not only preparation.
     fn measured(&self) -> impl Iterator<Item = &Value> {
         let fills = self.stages().any(|stage| stage["name"] == "crud");
         let prepares = move |name: &Value| {
@@ -100,8 +101,8 @@ impl Finished {
         self.stages().filter(move |stage| server && !prepares(&stage["name"]))
     }
 
-    /// Asserts one line on stderr with this beginning and, after it, all of `words`, and no
-    /// output at all.
+    /// Asserts one line on stderr that begins with `error: ` and contains all of `words`, and no
+    /// other output.
     #[track_caller]
     pub(crate) fn refused(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, code, "stdout: {}, stderr: {}", self.stdout, self.stderr);
@@ -126,7 +127,7 @@ impl Finished {
         })
     }
 
-    /// The operations of one kind in one stage; null when there were none.
+    /// The operations of one kind in one stage; null if there were none.
     pub(crate) fn operation(&self, stage: &str, kind: &str) -> Value {
         let operations = self.stage(stage)["operations"].as_array().expect("operations");
         operations.iter().find(|o| o["kind"] == kind).cloned().unwrap_or_default()
@@ -143,7 +144,7 @@ impl Finished {
         self.record["server"]["database"].as_str().expect("a database")
     }
 
-    /// Everything that the text report says, without its line breaks.
+    /// The whole text report, without its line breaks.
     pub(crate) fn full_report(&self) -> String {
         let folder = self.output();
         let text = springload(["report".as_ref(), folder.as_os_str(), "--verbose".as_ref()]);
@@ -168,23 +169,23 @@ pub(crate) fn failures(operation: &Value) -> u64 {
     operation["failures"].as_object().expect("failures").values().map(number).sum()
 }
 
-/// Native verbs print one line with `-q`: the whole report is asked for by its name.
+/// Native verbs print one line with `-q`; the whole report must be asked for by name.
 fn whole(arguments: &[&str]) -> &'static [&'static str] {
     let native = matches!(arguments.first(), Some(&("run" | "burst" | "http")));
     let own = arguments.iter().any(|it| it.starts_with("--format") || *it == "-T");
     if native && !own { &["--format", "text"] } else { &[] }
 }
 
-/// The binary, of whose surroundings nothing is left but what tests ask for.
+/// The binary, with only those environment variables that tests set.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(BINARY);
     let own = |name: &str| name.starts_with("SPRINGLOAD_") || name == "NETRC";
     for (name, _) in std::env::vars().filter(|(name, _)| own(name)) {
         command.env_remove(name);
     }
-    // Nothing is remembered in the home of whoever tests.
+    // Nothing is remembered in the developer's home.
     command.env("SPRINGLOAD_STATE", "");
-    // What is compared has signs beyond ASCII.
+    // Expected outputs contain characters beyond ASCII.
     command.env("LC_ALL", "C.UTF-8");
     command
 }
@@ -204,7 +205,7 @@ impl Run {
         run
     }
 
-    /// Any verb, as it is.
+    /// Any verb, with these words only.
     pub(crate) fn bare(words: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = binary();
@@ -252,7 +253,7 @@ pub(crate) fn measure<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Finis
     Run::of(&arguments.into_iter().collect::<Vec<_>>()).finish()
 }
 
-/// Any verb, as it is.
+/// Any verb, with these words only.
 pub(crate) fn springload<A: AsRef<std::ffi::OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Finished {
@@ -262,7 +263,7 @@ pub(crate) fn springload<A: AsRef<std::ffi::OsStr>>(
     finish(command, folder)
 }
 
-/// The same in a shell that has done something before, such as to set a limit.
+/// The same in a shell that runs `script` first, for example to set a limit.
 pub(crate) fn measure_after<'a>(
     script: &str,
     arguments: impl IntoIterator<Item = &'a str>,
@@ -287,7 +288,7 @@ fn finish(mut command: assert_cmd::Command, folder: TempDir) -> Finished {
     }
 }
 
-/// Reads a record and checks it against its schema; null when there is none.
+/// Reads a record and checks it against its schema; null if there is none.
 fn read_record(file: &Path) -> Value {
     let Ok(text) = std::fs::read_to_string(file) else { return Value::Null };
     let record = serde_json::from_str(&text).expect("run.json is JSON");
@@ -299,7 +300,7 @@ fn read_record(file: &Path) -> Value {
     record
 }
 
-/// A run that goes on while the test does something to it.
+/// A run in progress, which the test can act on.
 pub(crate) struct Running {
     child: Option<Child>,
     folder: Option<TempDir>,
@@ -322,7 +323,7 @@ impl Running {
         Self { child: Some(child), folder: Some(folder) }
     }
 
-    /// Its process id.
+    /// Its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().expect("it runs").id()
     }
@@ -350,7 +351,7 @@ impl Running {
         self.output().join("run.json").exists()
     }
 
-    /// What it has said on stderr so far.
+    /// Its output on stderr so far.
     #[allow(dead_code, reason = "tests/databases watches its runs")]
     pub(crate) fn stderr(&self) -> String {
         let folder = self.folder.as_ref().expect("a folder").path();
@@ -363,7 +364,7 @@ impl Running {
         self.child.as_mut().expect("a child").try_wait().expect("a child").is_some()
     }
 
-    /// Presses Ctrl-C until it has left.
+    /// Presses Ctrl-C until it has ended.
     pub(crate) fn interrupt_until_left(mut self) -> Finished {
         let child = self.child.as_mut().expect("it runs");
         let id = rustix::process::Pid::from_child(child);
@@ -403,7 +404,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // It may be gone already.
+            // It may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }

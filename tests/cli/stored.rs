@@ -1,4 +1,4 @@
-//! Plans in JSON: what `--dry-run` prints and `run.json` has, run again.
+//! Plans in JSON: the output of `--dry-run`, and the plan in `run.json`, run again.
 
 use crate::servers::Server;
 use crate::springload::{Run, measure};
@@ -7,7 +7,7 @@ use springload::embedded::Options;
 use std::fs;
 use std::path::PathBuf;
 
-/// What `--dry-run` prints for these words, in a file.
+/// The output of `--dry-run` for these words, in a file.
 struct Stored {
     folder: tempfile::TempDir,
     text: String,
@@ -27,7 +27,7 @@ impl Stored {
         stored
     }
 
-    /// The same with other values in some places.
+    /// The same plan with different values in some places.
     fn with(&self, changes: &[(&str, Value)]) -> Self {
         let mut plan: Value = serde_json::from_str(&self.text).expect("JSON");
         for (path, value) in changes {
@@ -113,7 +113,7 @@ fn a_plan_is_run_as_it_is() {
     let record: Value = serde_json::from_str(&text).expect("JSON");
     let plan: Value = serde_json::from_str(&stored.text).expect("JSON");
     assert_eq!(record["plan"], plan);
-    // A record is as good as its plan.
+    // A record can be used instead of its plan.
     let again = Stored::new(text).run(&["--dry-run"]).envs(environment).finish();
     assert_eq!(again.stdout, stored.text);
     let missing = stored.run(&["--dry-run"]).finish();
@@ -141,7 +141,7 @@ fn a_list_of_requests_is_run_with_its_bodies() {
     let text =
         fs::read_to_string(out.join("run.json")).unwrap_or_else(|_| panic!("{}", run.stderr));
     assert_eq!(server.as_stand_in().expect("a stand-in").counters().requests, 4);
-    // Records leave bodies out, and say so.
+    // Records omit bodies, and say so.
     let refused = Stored::new(text).run(&[]).finish();
     refused
         .refused(2, &["http.requests.1: the text of its body (inline) is not stored", "--dry-run"]);
@@ -174,7 +174,7 @@ fn plans_of_others_and_hostile_ones_are_refused() {
     ] {
         stored.with(changes).run(&["--dry-run"]).finish().refused(2, &words);
     }
-    // What has its default may be there.
+    // Members with default values may be given explicitly.
     let explicit = [
         ("/fill", json!({"wait_for_server_ns": null, "growth": false})),
         ("/thresholds", json!([])),

@@ -1,5 +1,5 @@
-//! Sweeps: every combination measured once, whatever happens in between; fills that outlive their
-//! server.
+//! Sweeps: every combination is measured once, whatever happens in between; also fills that outlive
+//! their server.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -45,7 +45,7 @@ fn done(manifest: &Value) -> Vec<usize> {
     cells.filter(|(_, cell)| !cell["result"].is_null()).map(|(place, _)| place).collect()
 }
 
-/// Clients may be the limit in a debug build on a busy machine.
+/// In a debug build on a busy machine, the client may be the limit.
 #[track_caller]
 fn ended_well(run: &Finished) {
     assert!([0, 5].contains(&run.code), "{}: {}", run.code, run.stderr);
@@ -150,7 +150,7 @@ fn an_unknown_setting_lists_those_there_are() {
     run.refused(2, &["TARGET", "each run creates its own"]);
 }
 
-/// The three sweeps of 2008, as small as they go.
+/// The three sweeps of 2008, as small as possible.
 fn shapes_of_2008(server: &Server) {
     for (preset, scale, cells_of, axis) in [
         ("threads", "0.02", 5, "connections"),
@@ -239,7 +239,7 @@ fn a_fill_outlives_its_server_and_every_document_is_in_once() {
         let relay = relay(&server.url, 15, Duration::from_millis(1_500));
         let target = format!("{relay}/outage");
         let run = measure(["bulk-perf", "50", "3000", "4", &target, "--keep"]);
-        // More than a tenth of what was sent may have had no answer: degraded, and reported so.
+        // More than a tenth of the requests may have had no response: degraded, and reported so.
         ended_well(&run);
         assert_eq!(run.sum("bulk_insert", "ok"), 3_000, "{}", server.name);
         let operation = run.operation("bulk_insert", "bulk_insert");

@@ -1,4 +1,4 @@
-//! The live view on a real terminal: what is shown, keys, and how the terminal is given back.
+//! The live view on a real terminal: its output, keys, and how the terminal is restored.
 
 use crate::pty::Pty;
 use crate::servers::Server;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use springload::embedded::{Faults, Options, Stall};
 use std::process::Command;
 
-/// What a terminal is told to show its other screen, and to go back.
+/// The sequences that switch a terminal to its alternate screen and back.
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 
@@ -46,7 +46,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
         assert!(after.contains("■ STOPPED") && after.contains("  after "), "{after}");
         assert!(!after.contains("error: "), "said once: {after}");
         assert!(after.contains("record: "), "{after}");
-        // One screen, entered once: nothing else was printed on it.
+        // One screen, entered once, with no other output on it.
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1));
         assert!(!shown.contains("Ctrl-C again leaves at once"), "{shown}");
         let record = record(&folder);
@@ -59,7 +59,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
 
 #[test]
 fn a_second_key_leaves_at_once() {
-    // From the second second on the server answers nothing.
+    // From the second second on, the server does not respond.
     let stall = Stall { at_ns: 2_000_000_000, for_ns: 3_600_000_000_000, every_ns: None };
     let faults = Faults { stalls: vec![stall], ..Faults::default() };
     let server = Server::stand_in(Options { faults, ..Options::default() });
@@ -76,7 +76,7 @@ fn a_second_key_leaves_at_once() {
     let shown = pty.shown();
     let (_, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
     assert!(after.contains("error: exited immediately"), "{after}");
-    // What had ended before is kept.
+    // Results from before that are saved.
     assert_eq!(record(&folder)["stages"][0]["name"], "bulk_insert");
 }
 
@@ -92,7 +92,7 @@ fn an_error_is_shown_on_the_first_screen() {
     assert_eq!(pty.finish().code(), Some(3), "{}", pty.shown());
     let shown = pty.shown();
     let (view, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
-    // Stdout is the terminal, too: what the report begins with is said once.
+    // Stdout is the terminal, too: the report's first line is printed only once.
     let said = after.contains("✗ FAILED") && after.contains("  the server no longer answers");
     assert!(said, "{after}");
     assert!(!after.contains("error: ") && !view.contains("FAILED"), "{shown}");
@@ -104,7 +104,7 @@ fn flags_and_environment_choose_what_is_shown() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("env");
         let inner = run(&folder, &[arguments, &["-d", "2s", "-r", "200"]].concat());
-        // `Pty` sets TERM: what is set here must come after it.
+        // `Pty` sets TERM, so variables that are set here must come after it.
         command.arg("-u").arg("NO_COLOR").arg(format!("{name}={value}"));
         command.arg(inner.get_program()).args(inner.get_args()).current_dir(folder.path());
         let mut pty = Pty::start(&mut command);

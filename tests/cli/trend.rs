@@ -1,4 +1,4 @@
-//! `springload trend`: runs of the same plan one after the other, and where they changed.
+//! `springload trend`: runs of the same plan over time, and where they changed.
 
 use crate::springload::{BINARY, Finished, Run, springload};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The record of a run that was made once.
+/// The record of a run that is made once.
 fn record() -> Value {
     static RECORD: OnceLock<Value> = OnceLock::new();
     let made = RECORD.get_or_init(|| {
@@ -17,7 +17,7 @@ fn record() -> Value {
         Run::bare(&few).finish();
         let text = std::fs::read_to_string(folder.path().join("run.json")).expect("a record");
         let mut record: Value = serde_json::from_str(&text).expect("JSON");
-        // However busy the machine was.
+        // Independent of how busy the machine was.
         for stage in record["stages"].as_array_mut().expect("stages") {
             stage["verdict"] = json!({ "kind": "closed" });
             for key in ["elapsed_s", "measured_s"] {
@@ -31,7 +31,7 @@ fn record() -> Value {
     made.clone()
 }
 
-/// The `nth` of several runs, so many times as fast, with a little noise.
+/// The `nth` of several runs, this many times as fast, with a little noise.
 pub(crate) fn run(nth: usize, speed: f64) -> Value {
     let mut record = record();
     record["started_at"] = json!(format!("2026-03-{:02}T09:15:00Z", nth + 1));
@@ -51,12 +51,12 @@ pub(crate) fn save(folder: &Path, name: &str, record: &Value) {
     std::fs::write(folder.join("run.json"), record.to_string()).expect("a record");
 }
 
-/// A folder with twelve runs, of which the last five are a fifth slower.
+/// A folder with twelve runs, the last five of them a fifth slower.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for nth in 0..12 {
         let speed = if nth < 7 { 1.0 } else { 0.8 };
-        // Names do not say when.
+        // Names do not reflect the order in time.
         save(folder.path(), &format!("deep/er/{}", 99 - nth), &run(nth, speed));
     }
     folder

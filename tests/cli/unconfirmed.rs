@@ -1,5 +1,5 @@
-//! Writes that a server says have failed: whether they were carried out is found out by looking,
-//! and nobody is accused of either. What was refused is another matter.
+//! Writes that a server reports as failed: the audit finds out by looking whether they were carried
+//! out, and counts neither case as an error. Refused writes are different.
 
 use crate::ledger;
 use crate::relay::{Deed, Relay};
@@ -11,7 +11,7 @@ use springload::op::{Certainty, Failure};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A server with these faults, and how often each is to happen.
+/// A server with these faults, and the share of each.
 fn faulty(faults: &[(Fault, f64)]) -> Server {
     let occurrence =
         |&(fault, fraction)| Occurrence { fault, fraction, from_ns: 0, until_ns: None };
@@ -20,31 +20,31 @@ fn faulty(faults: &[(Fault, f64)]) -> Server {
     Server::stand_in(Options { faults, ..Options::default() })
 }
 
-/// The server's answer; its faults befall this request, too.
+/// The server's response; its faults also affect this request.
 fn get(url: &str) -> Value {
     let mut answer = (0..50).find_map(|_| ureq::get(url).call().ok()).expect("an answer");
     let text = answer.body_mut().read_to_string().expect("UTF-8");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// How often a fault has happened.
+/// The number of times a fault has happened.
 fn happened(server: &Server, name: &str) -> u64 {
     number(&get(&format!("{}/_springload/counters", server.url))["faults"][name])
 }
 
-/// How many documents there are, says the server.
+/// The number of documents, as reported by the server.
 fn stored(server: &Server, database: &str) -> u64 {
     number(&get(&format!("{}/{database}", server.url))["doc_count"])
 }
 
-/// What an audit found wrong, by class.
+/// The errors that an audit found, by class.
 fn wrong(run: &Finished, stage: &str) -> BTreeMap<String, u64> {
     let verify = run.operation(stage, "verify");
     let failures = verify["failures"].as_object().cloned().unwrap_or_default();
     failures.into_iter().map(|(class, count)| (class, number(&count))).collect()
 }
 
-/// What an audit found out of writes that had failed: how many were carried out, and how many not.
+/// What an audit found out about failed writes: how many were carried out, and how many not.
 fn failed(run: &Finished) -> (u64, u64) {
     let verify = run.operation("audit", "verify");
     let of = |key: &str| verify.get(key).map_or(0, number);
@@ -81,7 +81,7 @@ fn what_a_server_fails_is_looked_for_and_reported() {
             let report = audited.report("text").stdout;
             assert!(report.contains(&words), "{words}: {report}");
         }
-        // By row, although the status is 500: those beside them count as stored.
+        // By row, although the status is 500: the other rows count as stored.
         let insert = run.operation("bulk_insert", "bulk_insert");
         assert_eq!(number(&insert["failures"]["server_error"]), faults, "{name}");
         assert_eq!(number(&insert["ok"]), 2_000 - faults, "{name}");
@@ -113,7 +113,7 @@ fn updates_and_deletions_that_failed_may_have_been_done() {
                 assert!(wrong.is_empty(), "{name} {workload} {stage}: {wrong:?} {}", run.stderr);
             }
             assert!(run.code != 6, "{name} {workload}: {}", run.stderr);
-            // Some are written or read again, and are no longer in doubt then.
+            // Some are written or read again, which resolves the doubt.
             let (done, not) = failed(&run);
             let faults = happened(&server, name);
             assert!(
@@ -170,8 +170,8 @@ fn what_is_there_although_it_was_refused_is_a_finding() {
     assert_eq!(classes, ["extra", "lost", "unknown_revision"], "{}", run.stderr);
 }
 
-/// What was stored by a request without an answer is a conflict when it is sent again: a success of
-/// the first, also where the server fails others of the same batch.
+/// A write stored by a request without a response is a conflict when it is sent again. That counts
+/// as a success of the first request, even if the server fails other documents of the same batch.
 #[test]
 fn what_is_sent_again_after_an_error_accuses_nobody() {
     let reset = Fault::Wire(Wire::ResetAfter);
@@ -186,13 +186,13 @@ fn what_is_sent_again_after_an_error_accuses_nobody() {
     let (done, not) = failed(&run);
     let last = insert["failures"].get("server_error").map_or(0, number);
     assert_eq!((done, not), (last, 0), "{insert}");
-    // Each time that a document is sent is noted: a refusal takes back one of these notes alone.
+    // Each attempt to send a document is noted: a refusal takes back only one of these notes.
     let unanswered = number(&insert["failures"]["unanswered"]);
     assert!(unanswered > 200, "{insert}");
     assert_eq!(ledger::sent(&run.output()), 2_000 + unanswered, "{insert}");
 }
 
-/// A relay that passes on every third bulk insert, and hangs up instead of answering.
+/// A relay that passes on every third bulk insert, and hangs up instead of sending the response.
 fn losing_answers(server: &Server) -> Relay {
     let (url, seen) = (server.url.clone(), AtomicU64::default());
     Relay::before(server, move |request| {
@@ -207,7 +207,7 @@ fn losing_answers(server: &Server) -> Relay {
     })
 }
 
-/// A batch without an answer, in a database that has other documents of these names already, in
+/// A batch without a response, in a database that already has other documents of these names, in
 /// their first revisions: they are not taken for those of the batch.
 #[test]
 fn what_others_had_stored_is_not_called_carried_out() {
@@ -215,7 +215,7 @@ fn what_others_had_stored_is_not_called_carried_out() {
     let url = format!("{}/theirs", losing_answers(&server).url);
     let words = ["run", &url, "--workload", "bulk-insert", "--id", "sequential", "-c", "2"];
     let words = [&words[..], &["--docs", "400", "--batch", "20", "--audit"]].concat();
-    // Of its own it knows that they were; of two that are the same, nobody can tell.
+    // For documents of its own it knows; for two identical ones, it cannot be known.
     for (seed, more, known) in
         [("1", "--keep", true), ("1", "--use-existing", true), ("2", "--use-existing", false)]
     {
@@ -230,7 +230,7 @@ fn what_others_had_stored_is_not_called_carried_out() {
     }
 }
 
-/// The rows of the table in docs/trust.md: the classes of each, and what it says of them.
+/// The rows of the table in docs/trust.md: the classes of each, and the text about them.
 fn table() -> Vec<(Vec<String>, String)> {
     let text = include_str!("../../docs/trust.md");
     let (_, after) = text.split_once("| a write that failed as | ").expect("the table");

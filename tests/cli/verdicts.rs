@@ -1,4 +1,4 @@
-//! What must not pass: servers that go away, clients that stand still, requests that make no sense.
+//! What must not pass: servers that go away, clients that freeze, meaningless requests.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::proxy::Proxy;
 use crate::servers::Server;
 use crate::springload::{BINARY, Finished, Running, measure, number, springload};
 
-/// Formats for people and programs: each has the result in the same words.
+/// Formats for people and programs, all of which have the result in the same words.
 const FORMATS: [&str; 6] = ["text", "cushion", "html", "ycsb", "hlog", "siege"];
 
-/// Asserts one result everywhere: on record, as exit status, and in every format.
+/// Asserts the same result everywhere: in the record, as exit status, and in every format.
 #[track_caller]
 fn came_to(run: &Finished, kind: &str, status: i32, words: &[&str]) {
     let result = &run.record["result"];
@@ -30,7 +30,7 @@ fn came_to(run: &Finished, kind: &str, status: i32, words: &[&str]) {
     for format in FORMATS {
         let rendered = run.report(format).stdout;
         let rendered = rendered.replace("&#39;", "'").replace("&gt;", ">").replace("&quot;", "\"");
-        // Text breaks lines.
+        // Text is wrapped.
         let [rendered, sentence] =
             [&rendered, &sentence].map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
         assert!(rendered.contains(&sentence), "no {sentence:?} in {format}");
@@ -79,11 +79,11 @@ fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
     came_to(&run, "failed", 3, &["the server no longer answers; gave up after"]);
 }
 
-/// A relay that tells the path of each request.
+/// A relay that reports the path of each request.
 fn watched(server: &Server) -> (Proxy, mpsc::Receiver<String>) {
     let (tell, paths) = mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
-    // Nobody listens any more once enough came.
+    // The receiver is dropped once it has enough.
     let hook = move |_: &str, path: &str| {
         let _ = tell.lock().expect("no panic").send(path.to_owned());
     };
@@ -104,7 +104,7 @@ fn stopped_client(flags: &[&str], length: Duration) -> Finished {
     run.finish()
 }
 
-/// Whether the client stood still for long while it still had to begin operations.
+/// Whether the client was stopped for long while it still had operations to begin.
 fn was_stopped_early(run: &Finished) -> bool {
     let client = &run.stage("crud")["client"];
     let mut pauses = client["pauses"].as_array().expect("pauses").iter();
@@ -129,7 +129,7 @@ fn a_client_that_was_stopped_does_not_blame_the_server() {
     }
 }
 
-/// A run whose client was not the limit: on a busy machine that may take more than one.
+/// A run whose client was not the limit: on a busy machine that may take several attempts.
 fn unbound(mut run: impl FnMut() -> Finished) -> Finished {
     let bound = |it: &Finished| it.stages().any(|it| it["verdict"]["kind"] == "client_bound");
     (0..9).map(|_| run()).find(|it| !bound(it)).unwrap_or_else(run)
@@ -147,7 +147,7 @@ fn a_database_that_is_deleted_fails_the_run() {
 fn deleted_in_mid_run() -> Finished {
     let server = Server::stand_in(Options::default());
     let (proxy, paths) = watched(&server);
-    // What failed is for certain, on a busy machine, too.
+    // The failures are certain, even on a busy machine.
     let flags = ["-c=2", "--docs=200", "-d=2s", "--mix=create=1,read=1", "--noise=warn"];
     let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
     let reads = std::iter::from_fn(|| paths.recv_timeout(Duration::from_secs(60)).ok());
@@ -193,7 +193,7 @@ fn a_folder_that_is_taken_away_costs_nothing_of_what_was_measured() {
             paths.recv_timeout(Duration::from_secs(60)).expect("requests");
         }
         let out = run.output();
-        // Stages may be saved meanwhile.
+        // A stage may be saved meanwhile.
         while out.exists() {
             let _ = std::fs::remove_dir_all(&out);
         }
@@ -229,7 +229,7 @@ fn a_reader_of_messages_that_leaves_ends_nothing() {
     assert!(folder.path().join("out/report.html").exists());
 }
 
-/// Verbs that make something of the record themselves, and where each keeps its first run.
+/// Verbs that report on the record themselves, and where each saves its first run.
 const OWN_REPORTS: [(&[&str], &str); 3] = [
     (&["bulk-perf", "10", "100", "1"], "springload-runs"),
     (&["bm-couchdb", "-t", "1"], "springload-runs"),
@@ -242,7 +242,7 @@ const OWN_REPORTS: [(&[&str], &str); 3] = [
 #[test]
 fn a_record_that_cannot_be_saved_fails_every_verb() {
     for (flags, runs) in OWN_REPORTS {
-        // On a busy machine the client may be the limit, which says more: status 5.
+        // On a busy machine the client may be the limit, which takes precedence: status 5.
         let code = |_| unsaved(flags, runs);
         let code = (0..9).map(code).find(|code| *code != Some(5));
         assert_eq!(code, Some(Some(1)), "{flags:?}");

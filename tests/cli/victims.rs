@@ -1,4 +1,4 @@
-//! Servers that are killed, stopped and started again while something is measured.
+//! Servers that are killed, stopped and restarted during a measurement.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,19 +16,19 @@ use crate::servers::process::{Process, free_ports};
 use crate::servers::{Server, pouchdb_on_disk, skipped};
 use crate::springload::BINARY;
 
-/// Commands that start and stop the server that `SPRINGLOAD_COUCHDB_URL` names.
+/// Commands that start and stop the server named by `SPRINGLOAD_COUCHDB_URL`.
 const START: &str = "SPRINGLOAD_COUCHDB_START";
 const STOP: &str = "SPRINGLOAD_COUCHDB_STOP";
 
-/// How long a server may take to be there again.
+/// How long a server may take to be back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server and what can be done to it.
+/// A server that can be killed or frozen.
 pub(crate) struct Victim {
     pub(crate) name: &'static str,
-    /// Without credentials and without a slash at the end.
+    /// Without credentials and trailing slash.
     url: String,
-    /// User and password, when it needs them.
+    /// User and password, if it needs them.
     credentials: Option<(String, String)>,
     how: How,
 }
@@ -39,20 +39,20 @@ enum How {
 }
 
 impl Victim {
-    /// pouchdb-server with `LevelDB` in a folder; `None`, and a word about it, without it.
+    /// pouchdb-server with `LevelDB` in a folder; `None`, with a message, if it is not installed.
     pub(crate) fn pouchdb() -> Option<Self> {
         let (process, url) = pouchdb_on_disk()?;
         let how = How::Process(process);
         Some(Self { name: "pouchdb-server", url, credentials: None, how })
     }
 
-    /// The stand-in, which has nothing left after it was killed.
+    /// The stand-in, which has lost its data after it was killed.
     pub(crate) fn stand_in() -> Self {
         let port = free_ports(1).expect("a free port")[0];
         let listen = format!("127.0.0.1:{port}");
         let spell = move |_: &Path| {
             let mut command = Command::new(BINARY);
-            // Slow enough to be struck in the middle of a run.
+            // Slow enough to be struck during a run.
             command.args(["serve", "--listen", &listen, "--delay", "5ms"]);
             command
         };
@@ -64,7 +64,7 @@ impl Victim {
         victim
     }
 
-    /// The server that the environment names, if it says how to start and stop it, too.
+    /// The server named by the environment, if that also has commands to start and stop it.
     pub(crate) fn named() -> Option<Self> {
         let server = Server::named()?;
         let (Ok(start), Ok(stop)) = (std::env::var(START), std::env::var(STOP)) else {
@@ -78,7 +78,7 @@ impl Victim {
         Some(victim)
     }
 
-    /// A database there, as springload takes it.
+    /// The address of a database on it, for springload.
     pub(crate) fn target(&self, database: &str) -> String {
         let mut url = url::Url::parse(&self.url).expect("a URL");
         if let Some((user, password)) = &self.credentials {
@@ -88,7 +88,7 @@ impl Victim {
         format!("{}/{database}", url.as_str().trim_end_matches('/'))
     }
 
-    /// Asks it something; `None` if the answer is no success.
+    /// Makes a request; `None` if it does not succeed.
     pub(crate) fn ask(&self, method: &str, path: &str) -> Option<Value> {
         let mut request = Request::builder().method(method).uri(format!("{}/{path}", self.url));
         if let Some((user, password)) = &self.credentials {
@@ -100,7 +100,7 @@ impl Victim {
         serde_json::from_str(&body.read_to_string().expect("UTF-8")).ok()
     }
 
-    /// The revisions of all documents of a database, by id, read by a client that is not
+    /// The revisions of all documents of a database, by ID, read by a client other than
     /// springload's.
     pub(crate) fn documents(&self, database: &str) -> BTreeMap<String, String> {
         let Some(list) = self.ask("GET", &format!("{database}/_all_docs")) else {
@@ -119,7 +119,7 @@ impl Victim {
         }
     }
 
-    /// Starts it on what it has left behind, and waits until it answers.
+    /// Starts it again with its data, and waits until it responds.
     pub(crate) fn start_again(&mut self) {
         match &mut self.how {
             How::Process(process) => process.start_again().expect("it starts again"),
@@ -128,7 +128,7 @@ impl Victim {
         self.until_up();
     }
 
-    /// Stops it where it stands, or lets it go on. `false`: nobody knows how to.
+    /// Freezes it, or lets it continue. `false` if there is no way to.
     pub(crate) fn freeze(&self, frozen: bool) -> bool {
         let How::Process(process) = &self.how else { return false };
         let id = i32::try_from(process.pid()).ok().and_then(Pid::from_raw).expect("a process");

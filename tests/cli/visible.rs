@@ -1,5 +1,5 @@
-//! `--probe visible`: how long acknowledged writes take to be seen, on servers that show them at
-//! once, later, or never.
+//! `--probe visible`: how long acknowledged writes take to become visible, on servers that show
+//! them at once, later, or never.
 
 use crate::servers::Server;
 use crate::springload::{Finished, measure, number, springload};
@@ -14,7 +14,7 @@ fn lying(lie: Lie) -> Server {
     Server::stand_in(Options { faults, ..Options::default() })
 }
 
-/// What was found in one way, in the stage that has probes.
+/// The findings for one way of looking, in the stage with probes.
 fn by(run: &Finished, way: &str) -> Value {
     let found = run.stages().find_map(|stage| stage.get("visibility")).expect("probes");
     let ways = found["by"].as_array().expect("a list");
@@ -45,7 +45,7 @@ fn what_is_stored_at_once_is_seen_at_once_and_nothing_is_left() {
         assert_eq!(by["time"]["samples"], by["probes"]);
         assert!(by["time"]["min_us"].as_f64() > Some(0.0), "{by}");
     }
-    // The stand-in has neither.
+    // The stand-in supports neither.
     for way in ["find", "view"] {
         let by = by(&run, way);
         assert_eq!(number(&by["probes"]), 0);
@@ -65,7 +65,7 @@ fn what_is_stored_at_once_is_seen_at_once_and_nothing_is_left() {
 #[test]
 fn what_is_stored_late_is_stale_at_first() {
     let server = lying(Lie::LateWrite);
-    // Each write that follows brings the late ones nearer.
+    // Each later write makes late ones appear sooner.
     let words = ["run", &server.url, "--docs", "0", "-d", "2s", "-c", "4", "--mix", "create=1"];
     let run = measure([&words[..], &["--probe", "visible=get,changes"]].concat());
     for way in ["get", "changes"] {
@@ -85,12 +85,12 @@ fn what_is_never_stored_is_never_seen() {
     let run = measure([&words[..], &["--probe", "visible=get,all_docs"]].concat());
     for way in ["get", "all_docs"] {
         let by = by(&run, way);
-        // One was looked for to the end.
+        // One probe looked until the end.
         assert_eq!([&by["probes"], &by["stale_first"], &by["unseen"]].map(number), [1, 1, 1]);
         assert_eq!(number(&by["time"]["samples"]), 0);
     }
     assert!(codes(&run).contains(&"not_visible"));
-    // They cannot be removed either, as they are not there.
+    // They cannot be removed either, because they are not there.
     assert!(codes(&run).contains(&"not_removed"));
     let text = run.report("text").stdout;
     assert!(text.contains("never seen by get"), "{text}");

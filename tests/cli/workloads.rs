@@ -1,4 +1,4 @@
-//! `run --workload`: each name is found, and one that needs more says what to use.
+//! `run --workload`: each name is known, and one that needs more explains what to use.
 
 use crate::springload::{measure, number, springload};
 

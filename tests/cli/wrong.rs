@@ -1,5 +1,5 @@
-//! Wrong inputs of all kinds and what is said to each: one line with what is wrong and the cure.
-//! Read the snapshot aloud when it changes.
+//! Wrong inputs of all kinds, and the error message for each: one line with the mistake and the
+//! cure. Read the snapshot aloud when it changes.
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::secure::Authority;
 use crate::servers::Server;
 use crate::springload::BINARY;
 
-/// Servers and files to be wrong about; their names stand in braces in command lines.
+/// Servers and files for wrong command lines, where their names are in braces.
 struct World {
     folder: tempfile::TempDir,
     names: Vec<(&'static str, String)>,
@@ -24,7 +24,7 @@ impl World {
         self.names.iter().fold(text.to_owned(), fill)
     }
 
-    /// The same text on every machine.
+    /// Replaces values that differ between machines.
     fn stable(&self, text: &str) -> String {
         let hide = |text: String, (name, value): &(&str, String)| text.replace(value, name);
         let text = self.names.iter().fold(text.to_owned(), hide);
@@ -36,7 +36,7 @@ impl World {
         format!("{}N{}", &text[..from], &text[to..])
     }
 
-    /// The command line as it was written, the exit status and what was said.
+    /// The command line as written, the exit status and the output.
     fn try_out(&self, words: &[&str]) -> String {
         let words: Vec<_> = words.iter().map(|word| self.place(word)).collect();
         let mut command = assert_cmd::Command::new(BINARY);
@@ -62,7 +62,7 @@ fn place(url: &str) -> String {
     url.split_once("://").expect("a URL").1.to_owned()
 }
 
-/// Text on every machine is that of Linux in English.
+/// Messages from the system are those of Linux in English.
 fn every(world: &World, all: &[&[&str]]) -> String {
     let mut text = String::new();
     for words in all {
@@ -181,7 +181,7 @@ fn servers() {
     let silent = listener.local_addr().expect("an address").to_string();
     let gone = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let dead = gone.local_addr().expect("an address").to_string();
-    // For a while nobody is given the port.
+    // The port is not assigned again for a while.
     drop(gone);
     let page = Proxy::with_answers(
         &plain.url,

@@ -1,4 +1,4 @@
-//! `springload ycsb` as a user of YCSB meets it, and YCSB's workloads in `run`.
+//! `springload ycsb` as a user of YCSB sees it, and YCSB's workloads in `run`.
 
 use serde_json::Value;
 use springload::embedded::{Delay, Faults, Options};
@@ -25,13 +25,13 @@ fn request(server: &Server, verb: &str, path: &str, body: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A phase on `server`, with more words.
+/// Runs a phase on `server`, with more words.
 fn ycsb(server: &Server, phase: &str, words: &[&str]) -> Finished {
     let url = format!("couchdb.url={}", server.url);
     measure(["ycsb", phase, "couchdb", "-p", &url].into_iter().chain(words.iter().copied()))
 }
 
-/// Of each kind, how many were done in the stage `run`; none may have failed.
+/// The number of operations of each kind in the stage `run`; none may have failed.
 #[track_caller]
 fn done(run: &Finished) -> Vec<(String, u64)> {
     let operations = run.stage("run")["operations"].as_array().expect("a list");
@@ -43,7 +43,7 @@ fn done(run: &Finished) -> Vec<(String, u64)> {
     operations.iter().map(count).collect()
 }
 
-/// Asserts that a kind has its share of all operations to 1 %.
+/// Asserts that a kind has its share of all operations, to within 1 %.
 #[track_caller]
 fn assert_share(done: &[(String, u64)], kind: &str, share: f64, all: u64) {
     let count = done.iter().find(|(name, _)| name == kind).map_or(0, |(_, count)| *count);
@@ -78,12 +78,12 @@ fn standard_workloads(server: &Server, records: u64, operations: u64) {
     }
     request(server, "DELETE", "/usertable", "");
     phase("load", "e");
-    // A scan brings fifty records on average.
+    // A scan returns fifty records on average.
     let operations = operations / 4;
     let run = phase_of("run", "e", operations);
     assert_share(&done(&run), "scan", 0.95, operations);
     let scan = run.operation("run", "scan");
-    // Each of the scans found something: the one that it began with.
+    // Each scan found at least one record: the one that it began with.
     assert_eq!(scan["per_row"]["samples"], scan["requests"]);
     let mean = |times: &str| scan[times]["mean_us"].as_f64().expect("a mean");
     assert!(mean("per_row") < mean("service"), "{scan}");
@@ -98,7 +98,7 @@ fn standard_workloads(server: &Server, records: u64, operations: u64) {
 
 #[test]
 fn standard_workloads_on_the_stand_in() {
-    // The seed is given: the shares are the same each time.
+    // With a fixed seed, the shares are the same each time.
     standard_workloads(&stand_in(), 500, 6000);
 }
 
@@ -177,7 +177,7 @@ fn what_is_altered_from_outside_is_found() {
 fn failures_fail() {
     let server = stand_in();
     let words = ["-P", "workloads/workloadc", "-p", "recordcount=10", "-p", "operationcount=50"];
-    // Nothing was loaded: none succeeds.
+    // Nothing was loaded, so no read succeeds.
     let run = ycsb(&server, "run", &words);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert_eq!(run.operation("run", "read")["failures"]["not_found"], 50);
@@ -190,7 +190,7 @@ fn failures_fail() {
         "{}",
         again.stderr
     );
-    // A connection ends with its first failure, or goes on if told so.
+    // A connection ends at its first failure, or continues with this property.
     assert_eq!(again.operation("load", "create")["failures"]["conflict"], 1);
     let on = "core_workload_insertion_keep_going_on_error=true";
     let again = ycsb(&server, "load", &[&words[..], &["-p", on]].concat());
@@ -255,18 +255,18 @@ fn cached_updates_send_one_request_and_lose_none() {
         let done = done(&run);
         let updates = done.iter().find(|(kind, _)| kind == "update").expect("updates").1;
         let after = revisions(&server);
-        // Each update has made one revision.
+        // Each update made one revision.
         assert_eq!(after - before, updates);
         before = after;
         number(&run.operation("run", "update")["bytes_received"]) / updates
     });
-    // What was read as well has documents of a kilobyte in it.
+    // Updates that also read receive documents of a kilobyte.
     assert!(received[0] > 1000 && received[1] < 600, "{received:?}");
 }
 
 #[test]
 fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
-    // Answers take a while: whoever reads meanwhile comes second.
+    // Responses take a while, so that a client that reads meanwhile comes second.
     let faults = Faults { delay: Delay::Constant { ns: 1_000_000 }, ..Faults::default() };
     let server = Server::stand_in(Options { faults, ..Options::default() });
     let words = ["-P", "workloads/workloada", "-p", "recordcount=2", "-threads", "8"];
@@ -279,7 +279,7 @@ fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
         ["requests", "conflict_retries", "http_requests"].map(|key| number(&update[key]));
     assert_eq!(retries, conflicts() - before);
     assert!(retries > 20, "{retries}");
-    // A read and a write for each, and for each that was tried again.
+    // A read and a write for each update, and for each retry.
     assert_eq!(sent, 2 * (updates + retries));
     let read = run.operation("run", "read");
     assert_eq!(read["http_requests"], read["requests"]);
@@ -292,7 +292,7 @@ fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
     assert!(!run.stdout.contains("[READ], Http"), "{}", run.stdout);
 }
 
-/// Loads time series, asks for them and writes them on, with everything verified that is read.
+/// Loads time series, queries them and appends to them, with all reads verified.
 fn time_series(server: &Server) {
     let class = "workload=com.yahoo.ycsb.workloads.TimeSeriesWorkload";
     let counts = ["-p", class, "-p", "recordcount=240", "-p", "operationcount=200"];
@@ -300,7 +300,7 @@ fn time_series(server: &Server) {
     let start = ["-p", "insertstart=1700000000", "-threads", "4"];
     let verified = ["dataintegrity=true", "valuetype=integers", "randomtimeseriesorder=false"];
     let mut words = [&counts[..], &shape, &start].concat();
-    // Of 24 series the first two lag behind, by no interval and by one.
+    // Of the 24 series, the first two are delayed, by zero intervals and by one.
     let lag = ["-p", "delayedseries=0.05"];
     words.extend(verified.iter().flat_map(|property| ["-p", *property]));
     ycsb(server, "load", &[&words[..], &lag, &["-p", "batchsize=7"]].concat()).passed();
@@ -313,7 +313,7 @@ fn time_series(server: &Server) {
     let of = |kind: &str| done.iter().find(|(name, _)| name == kind).expect(kind).1;
     assert_eq!(of("read") + of("scan") + of("create"), 200);
     assert_eq!(of("verify"), of("read"));
-    // Points written once more take the place of the first ones.
+    // Points that are written again replace the first ones.
     let create = run.operation("run", "create");
     let again = number(&create["conflict_retries"]);
     assert!(again > 10, "{again}");
@@ -383,11 +383,11 @@ fn basic_takes_its_time_and_counts_what_differs() {
     let quiet = ["-p", "basicdb.verbose=false"];
     let silent = measure([&words[..], &more, &count, &quiet].concat()).passed();
     assert!(silent.stdout.starts_with(&counts), "{}", silent.stdout);
-    // Each whole number of milliseconds below 20 as likely: 9.5 in the mean.
+    // Each whole number of milliseconds below 20 is equally likely: 9.5 on average.
     let time =
         |name: &str| silent.operation("run", "read")["service"][name].as_f64().expect("a time");
-    // Four standard errors of 300 draws: 4 * 5.77 / 300^0.5 = 1.3. A busy machine only adds to
-    // them, but not to each.
+    // Four standard errors of 300 draws: 4 * 5.77 / 300^0.5 = 1.3. A busy machine only adds to the
+    // times, but not to all of them.
     assert!(time("mean_us") > 8_100.0, "{}", time("mean_us"));
     assert!(time("min_us") < 10_000.0, "{}", time("min_us"));
     let fixed = ["-p", "basicdb.randomizedelay=false"];
@@ -405,7 +405,7 @@ fn rows_of_a_time_series_may_be_shorter_than_a_second() {
     let run = measure([&words[..], &slow, &rows, &quiet].concat()).passed();
     let slots = run.stage("run")["slots"].as_array().expect("slots").clone();
     assert_eq!(slots.iter().map(|slot| number(&slot["requests"])).sum::<u64>(), 40);
-    // Five fit into each step at most, and one that began in the step before.
+    // At most five fit into each step, and one that began in the previous step.
     assert!(slots.len() >= 7, "{slots:?}");
     let means: Vec<(u64, f64)> = run
         .stdout
@@ -500,7 +500,7 @@ fn throughput_counts_what_succeeded() {
         value.parse().expect("a number")
     };
     assert!(throughput(&loaded) > 0.0);
-    // Every record is there already.
+    // Every record exists already.
     let again = ycsb(&server, "load", &words);
     assert_eq!((again.code, throughput(&again)), (3, 0.0), "{}", again.stdout);
     assert!(again.stdout.contains("[INSERT], Return=CONFLICT, 50\n"), "{}", again.stdout);
@@ -561,7 +561,7 @@ fn workloads_of_ycsb_run_natively_at_any_load() {
     let open = ["--rate", "300", "--duration", "1s", "--warmup", "500ms"];
     let run = measure([&words[..], &open].concat()).passed();
     assert_eq!(run.stages().count(), 3);
-    // A client that stood still at the end has not begun all that was due.
+    // A client that was stopped at the end has not begun everything that was due.
     let load = &run.stage("run")["load"];
     let due = ["begun", "dropped", "unsent"].map(|part| number(&load[part]));
     assert_eq!(due.iter().sum::<u64>(), 300, "{load}");
