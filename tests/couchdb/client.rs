@@ -1,4 +1,4 @@
-//! A small HTTP client which shares no code with springload's own.
+//! A small HTTP client that shares no code with springload's own.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::servers::Server;
 
-/// Nothing here should ever take that long.
+/// No request here should ever take that long.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An answer, read whole.
+/// A response, read completely.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -20,12 +20,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON; `null` when it is none.
+    /// The body as JSON; `null` if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or(Value::Null)
     }
 
-    /// A header, or nothing.
+    /// A header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
@@ -75,7 +75,7 @@ impl Client {
         Self { authorization, ..Self::new(server) }
     }
 
-    /// A request with these headers and that body, if any.
+    /// A request with these headers and this body, if any.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -118,7 +118,7 @@ impl Client {
         self.raw(method, path, body.to_string().as_bytes())
     }
 
-    /// A request with a body which claims to be JSON.
+    /// A request with a body that is declared to be JSON.
     pub(crate) fn raw(&self, method: &str, path: &str, body: &[u8]) -> Answer {
         self.send(method, path, &[("content-type", "application/json")], Some(body))
     }
@@ -129,7 +129,7 @@ fn basic(user: &str, password: &str) -> String {
     format!("Basic {encoded}")
 }
 
-/// A database of its own for one case, deleted with its value.
+/// A separate database for one case, deleted when dropped.
 pub(crate) struct Scratch {
     pub(crate) client: Client,
     /// `/name`
@@ -167,14 +167,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A case may have deleted it already, or may be failing: no panic within a panic.
+        // A case may have deleted it already, or may be failing: avoid a panic within a panic.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             self.client.call("DELETE", &self.path);
         }));
     }
 }
 
-/// A database name which no other case, test or process uses.
+/// A database name that no other case, test or process uses.
 pub(crate) fn unused_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Faults by name as a client of any kind meets them, in the stand-in and in the null responder.
+//! Faults by name, as any client sees them, in the stand-in and in the null responder.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use springload::embedded::{Fault, Faults, Lie, Mode, Occurrence, Options, Wire};
 use crate::client::{Client, Scratch};
 use crate::servers::Server;
 
-/// How a connection is after an answer.
+/// The state of a connection after a response.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Kept,
@@ -25,7 +25,7 @@ fn with(mode: Mode, fault: Fault) -> Server {
     Server::stand_in(Options { mode, faults, ..Options::default() })
 }
 
-/// The length of the first answer in `bytes`, which may be incomplete, and where its body begins.
+/// The length of the first response in `bytes`, which may be incomplete, and the start of its body.
 fn first(bytes: &[u8]) -> Option<(usize, usize)> {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let (head, _) = text.split_once("\r\n\r\n")?;
@@ -34,7 +34,7 @@ fn first(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((head.len() + 4 + length, head.len() + 4))
 }
 
-/// How many complete answers there are, and what comes after them.
+/// The number of complete responses, and the bytes after them.
 fn complete(mut bytes: &[u8]) -> (usize, &[u8]) {
     let mut count = 0;
     while let Some((length, _)) = first(bytes).filter(|(length, _)| *length <= bytes.len()) {
@@ -44,7 +44,7 @@ fn complete(mut bytes: &[u8]) -> (usize, &[u8]) {
     (count, bytes)
 }
 
-/// Sends one request, and reads until there are so many answers, or the end.
+/// Sends one request, and reads until there are this many responses, or the connection ends.
 fn ask(server: &Server, answers: usize) -> (Vec<u8>, End) {
     let address = server.as_stand_in().unwrap().address();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -61,7 +61,7 @@ fn ask(server: &Server, answers: usize) -> (Vec<u8>, End) {
             Err(error) => panic!("{error}"),
         }
     }
-    // Faults leave this request alone.
+    // Faults do not apply to this request.
     let counters = b"GET /_springload/counters HTTP/1.1\r\nHost: x\r\n\r\n";
     let kept = stream.write_all(counters).is_ok() && stream.read(&mut room).is_ok_and(|it| it > 0);
     (bytes, if kept { End::Kept } else { End::Closed })
@@ -102,7 +102,7 @@ fn each_fault_of_the_connection_is_what_its_name_says() {
                 }
                 _ => assert!(text.starts_with("HTTP/1.1 201"), "{text}"),
             }
-            // Only what comes before the request keeps it from being carried out.
+            // Only a fault before the request keeps it from being carried out.
             let shown = counters(&server);
             let created = u64::from(wire != Wire::ResetBefore);
             assert_eq!(shown["databases_created"], created, "{name}");

@@ -1,5 +1,5 @@
-//! What a CouchDB does, asked of each server there is: the stand-in always, pouchdb-server when it
-//! is installed, and the one which `SPRINGLOAD_COUCHDB_URL` names.
+//! The behavior of CouchDB, tested on all available servers: always the stand-in, pouchdb-server if
+//! it is installed, and the one named by `SPRINGLOAD_COUCHDB_URL`.
 
 mod cases;
 mod client;

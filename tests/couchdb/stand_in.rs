@@ -1,4 +1,5 @@
-//! What only the stand-in has: its one user, its counters, its threads and the null responder.
+//! Features of the stand-in only: its single user, its counters, its threads and the null
+//! responder.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +29,7 @@ fn counters(server: &Server) -> Counters {
     server.as_stand_in().unwrap().counters()
 }
 
-/// Waits until a request was dropped, of which the client is told nothing.
+/// Waits until a request was dropped, which the client cannot see.
 fn until_dropped(server: &Server) {
     let dropped = (0..3_000).any(|_| {
         thread::sleep(Duration::from_millis(10));
@@ -43,7 +44,8 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// The times of `answers` answers: the last may be recorded a moment after the client has it.
+/// The times of `answers` responses: the last may be recorded a moment after the client has
+/// received it.
 fn recorded(server: &Server, answers: u64) -> Histogram<u64> {
     for _ in 0..5000 {
         let times = server.as_stand_in().unwrap().served();
@@ -55,7 +57,7 @@ fn recorded(server: &Server, answers: u64) -> Histogram<u64> {
     panic!("never {answers} answers");
 }
 
-/// All that comes until the other side hangs up.
+/// Reads everything until the other side closes.
 fn rest(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -259,7 +261,7 @@ fn a_delay_is_kept_and_measured() {
         client.get("/db/a").expect(200);
         assert!(clock.now() - began >= 2 * MS);
     }
-    // The histogram keeps three digits.
+    // The histogram stores three digits.
     assert!(recorded(&server, 20).min() >= 1_998_000);
 }
 
@@ -291,7 +293,7 @@ fn a_dropped_request_is_never_answered() {
     assert_eq!(counters(&server).requests, 1);
 }
 
-// CouchDB 3.5.0 does the same; pouchdb-server does not survive it.
+// CouchDB 3.5.0 does the same; pouchdb-server crashes.
 #[test]
 fn changes_of_no_list_are_refused() {
     let server = Server::stand_in(Options::default());

@@ -1,4 +1,4 @@
-//! Cassandra, with Cassandra's own client on the other side.
+//! Cassandra, checked with its own client.
 
 use crate::binary::{Running, failures, measure, number};
 use crate::own;
@@ -72,7 +72,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     let report = done(springload(&cassandra, &format!("run {address} {small} -v")));
     assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --keep")));
-    // A name that is there is not taken, and what is used is not dropped.
+    // An existing name is not reused, and tables in use are not dropped.
     let message = refused(springload(&cassandra, &format!("run {address}/bench {small}")));
     assert!(message.contains("table bench.usertable exists already"), "{message}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --use-existing")));
@@ -138,7 +138,8 @@ fn operations_of_ones_own() {
     own::refused(&address, "x=cql SELEC 1", "no viable alternative");
 }
 
-/// A condition that does not hold is a conflict: as many are stored as succeeded.
+/// A condition that does not hold is a conflict: the number of stored rows equals that of
+/// successes.
 #[test]
 fn conditions_hold_once_for_each_row() {
     let Some(cassandra) = cassandra() else { return };
@@ -173,7 +174,7 @@ fn rows_are_inserted_in_batches() {
     }
 }
 
-/// A table with clustering keys and types of its own, and a run's table with numbers.
+/// A custom table with clustering keys and several types, and a run's table with numbers.
 #[test]
 fn tables_of_ones_own() {
     let Some(cassandra) = cassandra() else { return };
@@ -212,10 +213,10 @@ fn tables_of_ones_own() {
     cassandra.cql("DROP KEYSPACE tables");
 }
 
-/// The document that is changed while a run goes on.
+/// The document that is changed during a run.
 const CHANGED: &str = "17";
 
-/// What is read while the run goes on is compared, too.
+/// Reads during the run are verified as well.
 #[test]
 fn a_lie_is_found_while_it_runs() {
     let Some(cassandra) = cassandra() else { return };
@@ -224,7 +225,7 @@ fn a_lie_is_found_while_it_runs() {
     done(springload(&cassandra, &format!("run {address} --docs 50 --ops 0 --keep")));
     let words = "--docs 50 -d 2s -c 4 --mix read=1 --id sequential --verify --use-existing";
     let mut run = Running::start(["run", &address].into_iter().chain(words.split(' ')));
-    // The fill overwrites what is written before it.
+    // The fill overwrites changes made before it.
     while !run.ended() {
         cassandra.cql(&format!("UPDATE lies.usertable SET name = 'lie' WHERE y_id = '{CHANGED}'"));
     }
@@ -241,7 +242,7 @@ fn writes_that_failed_are_looked_for() {
     SUBJECT.fails_writes(|_| Cql, 0);
 }
 
-/// One node, and another address at which there is nothing, or which is the same node's.
+/// One node, and a second address with nothing behind it, or with the same node.
 #[test]
 fn a_node_that_is_left_out_is_on_record() {
     let Some(cassandra) = cassandra() else { return };

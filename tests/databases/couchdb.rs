@@ -1,4 +1,4 @@
-//! `pouchdb-server` in place of CouchDB, with its documents on disk, and another client of HTTP.
+//! `pouchdb-server` in place of CouchDB, with its documents on disk, and a different HTTP client.
 
 use crate::binary::{Run, measure};
 use crate::servers::database::{Database, Lease, Recipe};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// It keeps its documents in its folder.
+/// It stores its documents in its folder.
 fn pouchdb() -> Option<Lease> {
     let missing = installed("pouchdb-server").is_none().then_some("run make test-servers");
     let command = |folder: &Path, ports: &[u16]| {
@@ -38,7 +38,7 @@ const SUBJECT: Subject = Subject {
         document["name"] = "lie".into();
         put(&at, &document);
     },
-    // Nobody can change what a revision has.
+    // The contents of a revision cannot be changed.
     changed: "unknown_revision",
     remove: |server, database, id| {
         let at = format!("{}/{id}", url(server, database));

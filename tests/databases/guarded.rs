@@ -1,4 +1,4 @@
-//! Nothing that a test started outlives it.
+//! No process started by a test outlives the test.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::servers::process::Process;
 
-/// Set, the test below is the one that is killed; names a file.
+/// If set, the test below is the one that is killed; names a file.
 const VARIABLE: &str = "SPRINGLOAD_TEST_IS_KILLED";
 
-/// Waits for what must come soon.
+/// Waits for something that must happen soon.
 fn soon(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..3000 {
         if condition() {

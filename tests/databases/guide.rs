@@ -1,4 +1,4 @@
-//! YCSB's guide to HBase, as `docs/hbase-guide.md` goes through it.
+//! YCSB's guide to HBase, as followed by `docs/hbase-guide.md`.
 
 use crate::servers::database::Lease;
 use crate::servers::hbase::with_one_region_server;
@@ -41,7 +41,7 @@ impl Guide {
         command
     }
 
-    /// HBase's own client finds this many rows with all their values in the table.
+    /// Asserts that HBase's own client finds this many rows with all their values in the table.
     #[track_caller]
     fn finds(&self, table: &str, rows: u32) {
         let found = self.hbase.hbase_client(&["check", table, "cf"]);
@@ -49,7 +49,7 @@ impl Guide {
     }
 }
 
-/// What a command printed. Whether a machine is busy is of no interest here.
+/// The output of a command. Whether the machine is busy does not matter here.
 #[track_caller]
 fn done(output: Output) -> (String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -128,7 +128,7 @@ fn the_standard_workloads_find_what_hbases_own_client_loaded() {
     let Some(guide) = Guide::begin("standard") else { return };
     guide.hbase.hbase_client(&["create", "standard", "cf", "user3", "user6"]);
     guide.hbase.hbase_client(&["load", "standard", "cf", "0", &RECORDS.to_string()]);
-    // Shares in percent, as in the files of YCSB; a read-modify-write is a read and an update.
+    // Shares in percent, as in YCSB's files; a read-modify-write is a read and an update.
     for (workload, shares) in [
         ("a", [("READ", 50), ("UPDATE", 50), ("INSERT", 0), ("SCAN", 0)]),
         ("b", [("READ", 95), ("UPDATE", 5), ("INSERT", 0), ("SCAN", 0)]),
@@ -152,7 +152,7 @@ fn the_standard_workloads_find_what_hbases_own_client_loaded() {
         let failed: Vec<_> = returns.filter(|line| !line.contains("Return=OK")).collect();
         assert!(failed.is_empty() && !report.contains("FAILED"), "{workload}: {report}");
         if workload == "f" {
-            // All values are still those of their keys and fields.
+            // All values still match their keys and fields.
             guide.finds("standard", RECORDS as u32);
         }
     }

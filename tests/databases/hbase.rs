@@ -1,4 +1,4 @@
-//! HBase, with HBase's own client on the other side.
+//! HBase, checked with its own client.
 
 use crate::binary::{Running, failures, measure, number, springload};
 use crate::own;
@@ -20,7 +20,7 @@ fn ycsb(hbase: &Database, table: &str) -> Ycsb {
     Ycsb::new("hbase12", &properties).with(&["-cp", conf])
 }
 
-/// Makes an empty table of two regions.
+/// Creates an empty table of two regions.
 fn create(hbase: &Database, table: &str) {
     hbase.hbase_client(&["drop", table]);
     hbase.hbase_client(&["create", table, "cf", "user5"]);
@@ -74,7 +74,7 @@ fn regions_split_and_move_under_a_run() {
     run.interrupt();
     let run = run.finish();
     assert_eq!((run.code, &run.record["partial"]), (130, &true.into()), "{}", run.stderr);
-    // No failure, and what is there is right.
+    // No failures, and the data is right.
     let done = done(&run, "run");
     assert!(done.iter().any(|(kind, count)| kind == "update" && *count > 0), "{done:?}");
     assert_eq!(hbase.hbase_client(&["check", "moving", "cf"]), all_rows(None));
@@ -96,7 +96,7 @@ fn a_run_with_tls_outlives_its_server() {
     outlives(hbase, &usertable);
 }
 
-/// A server that is killed under a run, and started again.
+/// A server that is killed during a run, and started again.
 fn outlives(mut hbase: Lease, usertable: &Ycsb) {
     create(&hbase, "usertable");
     usertable.load();
@@ -118,7 +118,7 @@ fn outlives(mut hbase: Lease, usertable: &Ycsb) {
     }
     let wrong = run.operation("run", "verify")["failures"].clone();
     assert_eq!(wrong, serde_json::json!({}));
-    // Nothing that was acknowledged is lost, nor half written.
+    // No acknowledged write is lost or half done.
     assert_eq!(hbase.hbase_client(&["check", "usertable", "cf"]), all_rows(None));
 }
 
@@ -170,7 +170,7 @@ fn it_stands_still() {
     SUBJECT.is_frozen();
 }
 
-/// Rows in bulk are sent by another call than single ones.
+/// Rows in bulk use a different call from single ones.
 #[test]
 fn writes_that_failed_are_looked_for() {
     SUBJECT.fails_writes(|ports| HBase { ports }, 1);
@@ -180,7 +180,7 @@ fn writes_that_failed_are_looked_for() {
 fn operations_of_ones_own() {
     let Some(hbase) = with_two_region_servers() else { return };
     let address = format!("hbase://{}?splits=3", hbase.hbase_address());
-    // The documents are 0 to 59, in the order of texts.
+    // The documents are 0 to 59, sorted as strings.
     own::done(
         &address,
         &[
@@ -233,7 +233,7 @@ fn regions_move_under_requests_for_several_rows() {
         assert!(!run.ended(), "{}", run.stderr());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    // They are there when this returns, which takes longer than many of the requests.
+    // The new regions exist when this returns, which takes longer than many of the requests.
     hbase.hbase_client(&["move", "walking"]);
     hbase.hbase_client(&["split", "walking", "a"]);
     run.interrupt();
@@ -276,12 +276,12 @@ fn rows_of_some_columns_are_those_that_its_own_client_finds() {
         let words = ["run", &address, "--use-existing", "--docs", "4", "-c", "1", "-n", "5"];
         let run = measure([&words[..], &["--mix", "x=1", "--op", &scan]].concat()).passed();
         let found = run.operation("crud", "x");
-        // There is no count of nothing.
+        // A count of 0 is omitted.
         let ours = found["rows"].as_u64().unwrap_or(0);
         assert_eq!((number(&found["ok"]), ours), (5, 5 * rows), "{scan}: {found}");
         seen.push(rows);
     }
-    // Each of them brings other rows.
+    // Each of them returns other rows.
     assert_eq!(seen, [5, 4, 6, 5, 3, 1, 0]);
 }
 

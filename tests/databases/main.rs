@@ -1,6 +1,7 @@
-//! The binary against real databases, each started here: `cargo test --test databases hbase`.
+//! The binary against real databases, each started by the tests: `cargo test --test databases
+//! hbase`.
 //!
-//! One database is used at a time. Those not installed are skipped by name.
+//! One database is used at a time. Tests of databases that are not installed are skipped by name.
 
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 #[path = "../cli/springload.rs"]

@@ -1,4 +1,4 @@
-//! `FerretDB` in place of MongoDB, with MongoDB's own client on the other side.
+//! `FerretDB` in place of MongoDB, checked with MongoDB's own client.
 
 use crate::own;
 use crate::servers::database::{Database, Lease};
@@ -22,8 +22,8 @@ fn its_own_client_reads_what_was_loaded() {
     assert_eq!(ferretdb.check_collection("loaded", "usertable"), all_rows(None));
 }
 
-/// With few documents: this server makes an index that it does not use, so each read looks at all
-/// of them, and updates wait for each other.
+/// With few documents: this server creates an index that it does not use, so each read scans all of
+/// them, and updates wait for each other.
 #[test]
 fn workloads_of_ycsb() {
     let Some(ferretdb) = ferretdb() else { return };
@@ -31,7 +31,7 @@ fn workloads_of_ycsb() {
         format!("mongodb -p mongodb.url=mongodb://127.0.0.1:{}/ycsb?w=1", ferretdb.port(0));
     ycsb(&ferretdb, &format!("{binding} -p table=first"), 300, "abcf");
     assert_eq!(ferretdb.check_collection("ycsb", "first"), "300 rows, 3000 values\n");
-    // Both insert the same records, which a second time are conflicts.
+    // Both insert the same records, which would conflict the second time.
     ycsb(&ferretdb, &format!("{binding} -p table=second"), 200, "d");
     ycsb(&ferretdb, &format!("{binding} -p table=third"), 200, "e");
 }
@@ -104,7 +104,7 @@ fn indexes_are_created_with_the_collection() {
     has_indexes(&ferretdb);
 }
 
-/// What a run creates has the indexes of its address; what exists must have them.
+/// Collections that a run creates have the indexes in its address; existing ones must have them.
 #[track_caller]
 pub(crate) fn has_indexes(server: &Lease) {
     let address = format!("mongodb://127.0.0.1:{}/indexed/some", server.port(0));

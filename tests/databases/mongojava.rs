@@ -1,4 +1,4 @@
-//! mongo-java-server in place of MongoDB: a second server of its protocol, by others.
+//! mongo-java-server in place of MongoDB: a second, independent server of its protocol.
 
 use crate::mongodb::{SUBJECT, has_indexes};
 use crate::servers::mongojava::mongojava;
@@ -9,7 +9,7 @@ use crate::trust::{Subject, conforms};
 const OTHER: Subject = Subject {
     name: "mongo-java-server",
     server: mongojava,
-    // It writes its file once a second: before that, not even the collection is there.
+    // It writes its file once a second: before that, not even the collection is in it.
     keeps: |server| {
         let file = std::fs::read(server.folder().join("store")).unwrap_or_default();
         file.windows(11).any(|it| it == b"springload_")

@@ -1,4 +1,4 @@
-//! What databases say about themselves beside the load: their own counts are those of the run.
+//! The metrics of databases themselves: their own counts match those of the run.
 
 use crate::binary::measure;
 use crate::servers::cassandra::cassandra;
@@ -7,7 +7,8 @@ use crate::servers::hbase::with_one_region_server;
 use crate::servers::resp::{PASSWORD, redis_with_password};
 use serde_json::Value;
 
-/// The servers' own numbers of a run with 200 reads a second, and how many of them it made.
+/// The servers' own figures for a run of 200 reads per second, and the rate of reads that it
+/// achieved.
 struct Observed(Value, f64);
 
 impl Observed {
@@ -19,7 +20,7 @@ impl Observed {
         Self(run.record["observed"].clone(), per_s.expect("a rate"))
     }
 
-    /// What the first server said of one number over time.
+    /// The first server's values of one metric over time.
     #[track_caller]
     fn values(&self, name: &str) -> Vec<f64> {
         let tables = self.0["sources"][0]["tables"].as_array().expect("tables");
@@ -29,11 +30,11 @@ impl Observed {
         values.as_array().expect("values").iter().filter_map(Value::as_f64).collect()
     }
 
-    /// That a rate is the run's, with a question now and then.
+    /// Asserts that a rate matches the run's, plus a few polls.
     #[track_caller]
     fn counts_the_run(&self, name: &str) {
         let most = self.values(name).into_iter().fold(0.0, f64::max);
-        // A server on a busy machine may be too slow for all of them.
+        // A server on a busy machine may be too slow for the full rate.
         let least = 0.75 * self.1;
         assert!((least..1_000.0).contains(&most), "{name}: {} reads/s: {}", self.1, self.0);
     }

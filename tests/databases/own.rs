@@ -1,12 +1,12 @@
-//! Operations of the user's own on every database that has words for them: each is done as often as
-//! planned, and finds what it should; what the server refuses is reported before the load.
+//! Custom operations on every database that supports them: each is done as often as planned, and
+//! finds what it should; errors from the server are reported before the load.
 
 use crate::binary::{Finished, measure, number};
 
 /// How often each operation is done.
 pub(crate) const TIMES: u64 = 50;
 
-/// A run of these operations, named and spelled as on the command line, all of which succeed.
+/// Runs these operations, named and spelled as on the command line; all of them succeed.
 #[track_caller]
 pub(crate) fn done(address: &str, operations: &[&str]) -> Finished {
     let names: Vec<_> = operations.iter().filter_map(|it| Some(it.split_once('=')?.0)).collect();
@@ -25,7 +25,8 @@ pub(crate) fn done(address: &str, operations: &[&str]) -> Finished {
     run
 }
 
-/// An operation is refused before the load, with these words, and nothing is left behind.
+/// Asserts that an operation is refused before the load, with these words, and leaves nothing
+/// behind.
 #[track_caller]
 pub(crate) fn refused(address: &str, operation: &str, words: &str) {
     let run =

@@ -1,4 +1,4 @@
-//! Redis and Infinispan, with Redis' own client on the other side.
+//! Redis and Infinispan, checked with Redis' own client.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn check(database: &Database) {
         .collect();
     let commands: Vec<String> = keys.iter().map(|key| format!("HGETALL {key}\n")).collect();
     let answers = database.redis_script(&commands.concat());
-    // Names and values in turn, without spaces: each in its line, or as a map in one.
+    // Names and values alternate, without spaces: one per line, or as a map on one.
     let words: Vec<&str> = answers.split_whitespace().collect();
     assert_eq!(words.len() as u64, RECORDS * 20);
     for (key, record) in keys.iter().zip(words.chunks(20)) {
@@ -46,7 +46,7 @@ fn check(database: &Database) {
     }
 }
 
-/// A load and workloads a, b, c and f, and what is there then.
+/// A load and workloads a, b, c and f, and a check of the data after them.
 #[track_caller]
 fn workloads(database: &Database, ycsb: &Ycsb) {
     ycsb.load();
@@ -91,7 +91,7 @@ fn workloads_on_redis() {
     let own = Ycsb::new("redis", &[("redis.host", "127.0.0.1"), ("redis.port", &port)]);
     redis.redis_cli(&["flushall"]);
     workloads(&redis, &own);
-    // The index, too.
+    // The keys include the index.
     assert_eq!(redis.redis_cli(&["dbsize"]), (RECORDS + 1).to_string());
     assert_eq!(redis.redis_cli(&["zcard", "_indices"]), RECORDS.to_string());
     redis.redis_cli(&["flushall"]);
@@ -126,7 +126,7 @@ const INFINISPAN: Subject = Subject {
     ..REDIS
 };
 
-/// How many keys of a run are documents.
+/// The number of keys of a run that are documents.
 fn documents(server: &Database, prefix: &str) -> u64 {
     let keys = server.redis_cli(&["keys", &format!("{prefix}:*")]);
     let ids = keys.lines().filter_map(|key| key.rsplit_once(':'));
@@ -143,7 +143,7 @@ fn infinispan_keeps_its_word_and_is_found_out_if_it_does_not() {
     INFINISPAN.keeps_its_word();
 }
 
-/// It keeps nothing on disk here, and neither does the next.
+/// It stores nothing on disk here, nor does the server of the next test.
 #[test]
 fn redis_is_killed() {
     REDIS.is_killed();
@@ -174,7 +174,7 @@ fn writes_that_infinispan_failed_are_looked_for() {
     INFINISPAN.fails_writes(|_| Resp, 0);
 }
 
-/// How often the server was asked for a command, by its own account.
+/// How often the server has carried out a command, by its own count.
 fn calls(server: &Database, command: &str) -> u64 {
     let stats = server.redis_cli(&["info", "commandstats"]);
     let start = format!("cmdstat_{command}:calls=");
@@ -202,7 +202,7 @@ fn operations_of_ones_own() {
         );
         if scheme == "redis" {
             for (command, before) in commands.into_iter().zip(before) {
-                // Those of ZADD are of the documents' index, too.
+                // ZADD is also used for the index of documents.
                 let asked = calls(&server, command) - before;
                 assert!(asked == own::TIMES || command == "zadd" && asked > own::TIMES, "{asked}");
             }
@@ -264,7 +264,7 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     let Some(mut redis) = redis() else { return };
     let words = format!("run redis://127.0.0.1:{} --docs 100 -d 8s -c 4", redis.port(0));
     let run = springload(&redis, &words).spawn().expect("it runs");
-    // The fill is over at once; then there are seconds to lose.
+    // The fill is over at once; after that there are seconds of load to lose.
     std::thread::sleep(std::time::Duration::from_secs(3));
     redis.kill();
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -277,7 +277,8 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     assert!(!stdout.contains("no longer answers"), "{stdout}");
 }
 
-/// Each way to keep records and to speak finds a healthy server healthy, and one that lies out.
+/// For each way of storing records and each protocol, a healthy server passes, and a lying one is
+/// found out.
 #[test]
 fn strings_pipelines_and_resp3() {
     let Some(redis) = redis() else { return };
@@ -303,7 +304,7 @@ fn strings_pipelines_and_resp3() {
         if kind == "string" {
             assert_eq!(audit.code, 6, "{parameters}: {}", audit.stderr);
         } else {
-            // It is no hash any more, and cannot be read as one.
+            // It is no longer a hash, and cannot be read as one.
             assert_eq!(audit.code, 5, "{parameters}: {}", audit.stderr);
             assert!(audit.stderr.contains("(1 rejected)"), "{parameters}: {}", audit.stderr);
         }
@@ -312,7 +313,7 @@ fn strings_pipelines_and_resp3() {
     conforms("redis", "strings, pipelines, RESP 3");
 }
 
-/// Twenty connections of the run are five to the server, which says how many it has accepted.
+/// Twenty connections of the run become five to the server, which reports how many it has accepted.
 #[test]
 fn connections_share_one_to_the_server_as_the_pipeline_says() {
     let Some(redis) = redis() else { return };
@@ -331,7 +332,7 @@ fn connections_share_one_to_the_server_as_the_pipeline_says() {
     assert_eq!(run(1) - run(4), 15);
 }
 
-/// A user whose rights end at the keys of the run.
+/// A user with access to the run's keys only.
 #[test]
 fn users_have_the_rights_that_the_server_gives_them() {
     let Some(redis) = redis() else { return };
@@ -350,7 +351,7 @@ fn users_have_the_rights_that_the_server_gives_them() {
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(report.contains("NOPERM"), "{report}");
     redis.redis_cli(&["acl", "deluser", "ann"]);
-    // A Redis is one, whatever it is addressed as; so is what is installed in its place.
+    // Redis is recognized whatever its address says, and so is Valkey installed in its place.
     let is_valkey = redis.redis_cli(&["info", "server"]).contains("valkey_version:");
     let name = if is_valkey { "valkey " } else { "redis " };
     let other = format!("run infinispan://127.0.0.1:{} {small}", redis.port(0));
@@ -358,7 +359,7 @@ fn users_have_the_rights_that_the_server_gives_them() {
     assert!(report.contains(name) && !report.contains("infinispan 7"), "{report}");
 }
 
-/// A record that is stored, though not its place in the index, has failed: an audit finds it there.
+/// A record that is stored without its entry in the index counts as failed: an audit finds it.
 #[test]
 fn records_that_the_index_refuses_are_looked_for() {
     let Some(redis) = redis() else { return };
@@ -377,7 +378,7 @@ fn records_that_the_index_refuses_are_looked_for() {
     redis.redis_cli(&["flushall"]);
 }
 
-/// A server that is loading its data, or may not write, is waited for: no document is lost.
+/// A run waits for a server that is loading its data or is read-only: no document is lost.
 #[test]
 fn a_server_that_is_not_ready_is_waited_for() {
     let Some(mut redis) = redis_that_loads() else { return };
@@ -408,7 +409,7 @@ fn a_server_that_is_not_ready_is_waited_for() {
     let known = ["connect", "not_ready", "unanswered"];
     assert!(classes.iter().all(|it| known.contains(&it.as_str())), "{classes:?}");
     assert_eq!(run.operation("audit", "verify")["ok"].to_string(), docs);
-    // The index, too.
+    // The keys include the index.
     assert_eq!(redis.redis_cli(&["dbsize"]), "10001");
 }
 

@@ -1,14 +1,13 @@
-//! A cluster of Redis: keys are where they belong, move under load, and a node that is killed is
-//! missed.
+//! A Redis cluster: keys are on the right nodes and move under load, and a killed node is noticed.
 
 use crate::binary::{Finished, Running, measure};
 use crate::servers::resp_cluster::{Cluster, redis_cluster};
 use crate::trust::{conforms, unsure};
 
-/// Of all kinds of operations some.
+/// Some of all kinds of operations.
 const MIX: &str = "create=2,read=3,update=2,delete=1";
 
-/// The documents that a run has made and that are there, over all nodes.
+/// The documents made by a run that are there, on each node.
 fn present(cluster: &Cluster, made: &str) -> Vec<usize> {
     let ids = |keys: Vec<String>| {
         let ids = keys.iter().filter_map(|key| key.rsplit_once(':'));
@@ -21,13 +20,13 @@ fn address(cluster: &Cluster) -> String {
     format!("redis://127.0.0.1:{}", cluster.port(2))
 }
 
-/// A run that goes on for some seconds.
+/// Starts a run of some seconds.
 fn begin(address: &str, more: &[&str]) -> Running {
     let words = ["run", address, "--docs", "2000", "-r", "500", "-c", "8", "--warmup", "0s"];
     Running::start([&words[..], &["--keep", "--verify", "--audit"], more].concat())
 }
 
-/// How many documents an audit missed.
+/// The number of documents that an audit found missing.
 fn lost(run: &Finished) -> u64 {
     run.operation("audit", "verify")["failures"]["lost"].as_u64().unwrap_or(0)
 }
@@ -44,7 +43,8 @@ fn keys_are_on_all_nodes_and_are_found_again() {
     assert_eq!(there.iter().sum::<usize>() as u64, expected, "{there:?}");
     assert!(there.iter().all(|count| *count > 100), "{there:?}");
     assert!(run.operation("crud", "read")["failures"].as_object().unwrap().is_empty());
-    // What is not kept is removed, from all nodes; batches and scans are put together.
+    // Without `--keep` everything is removed, from all nodes; batches and scans cover several
+    // nodes.
     let words = ["run", &address, "--docs", "600", "--batch", "50", "--ops", "500", "-c", "6"];
     let more = ["--workload", "ycsb-e"];
     let run = measure([&words[..], &more].concat()).passed();
@@ -75,7 +75,7 @@ fn slots_move_to_another_node_and_no_operation_fails() {
     conforms("redis", "slots that move");
 }
 
-/// It keeps nothing on disk, so that what it had is lost; the others keep theirs.
+/// It stores nothing on disk, so its data is lost; the other nodes keep theirs.
 #[test]
 fn a_node_that_is_killed_has_lost_what_the_audit_says() {
     let Some(mut cluster) = redis_cluster() else { return };

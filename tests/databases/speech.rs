@@ -1,14 +1,14 @@
-//! The messages of some protocols, as far as a relay has to know them to spoil writes.
+//! The messages of some protocols, as far as a relay must know them to spoil writes.
 
 use std::io::BufRead as _;
 
 use crate::spoiling::{Half, Speech, Stream, read_on};
 
-/// Redis's protocol.
+/// Redis' protocol.
 pub(crate) struct Resp;
 
 impl Resp {
-    /// A command or an answer with all that is in it.
+    /// A command or a response, with everything nested in it.
     fn value(from: &mut Stream, mut out: Vec<u8>) -> Option<Vec<u8>> {
         let begun = out.len();
         from.read_until(b'\n', &mut out).ok().filter(|read| *read > 0)?;
@@ -43,7 +43,7 @@ impl Speech for Resp {
     }
 
     fn failed(&self, _: &[u8], _: Half) -> Vec<u8> {
-        // As Infinispan says it, which is an error of the server to Redis's driver, too.
+        // Infinispan's message, which counts as a server error for Redis' driver, too.
         b"-ERR ISPN000299: Unable to acquire lock\r\n".to_vec()
     }
 
@@ -55,7 +55,7 @@ impl Speech for Resp {
 /// The protocol of `MongoDB`.
 pub(crate) struct Mongo;
 
-/// The four bytes of a number, lowest first, at this place.
+/// The four bytes of a little-endian number at this place.
 fn word(message: &[u8], at: usize) -> u32 {
     let bytes = message.get(at..at + 4).and_then(|it| it.try_into().ok());
     bytes.map_or(0, u32::from_le_bytes)
@@ -79,13 +79,14 @@ impl Speech for Mongo {
     }
 
     fn is_write(&self, request: &[u8]) -> bool {
-        // The name of the first element, after header, flags, and the beginning of the document.
+        // The name of the first element, after the header, flags, and the beginning of the
+        // document.
         let name = request.get(26..).unwrap_or_default();
         [&b"insert\0"[..], b"update\0"].iter().any(|it| name.starts_with(it))
     }
 
     fn number(&self, message: &[u8]) -> Option<u64> {
-        // Only answers say to which message they are one.
+        // Only responses name the message that they belong to.
         let [own, answered] = [4, 8].map(|at| word(message, at));
         Some(if answered == 0 { own } else { answered }.into())
     }
@@ -106,9 +107,10 @@ impl Speech for Mongo {
     }
 }
 
-/// HBase's. Answers name the server of each region, in place of which they name a relay.
+/// HBase's protocol. Responses name the server of each region; the relay replaces it with its own
+/// address.
 pub(crate) struct HBase {
-    /// The port of the region server, and that of the relay before it, of as many digits.
+    /// The port of the region server, and that of the relay in front of it, with as many digits.
     pub(crate) ports: [u16; 2],
 }
 
@@ -119,7 +121,7 @@ impl HBase {
         read_on(from, begun, u32::from_be_bytes(length) as usize)
     }
 
-    /// The address at a port, as the table of all regions has it, and as messages have it.
+    /// The address with a port, as in the table of all regions, and as in messages.
     fn addresses(port: u16) -> [Vec<u8>; 2] {
         let mut message = b"\x0a\x09127.0.0.1\x10".to_vec();
         varint(port.into(), &mut message);
@@ -163,8 +165,8 @@ impl Speech for HBase {
     }
 
     fn number(&self, message: &[u8]) -> Option<u64> {
-        // The first field of the header, whose own length is one byte where it is read: that of a
-        // write, and that of the answer to one.
+        // The first field of the header, if the header's length is encoded in one byte: true for a
+        // write, and for the response to one.
         let field = message.get(5..).filter(|it| it.first() == Some(&0x08))?;
         let end = field[1..].iter().position(|byte| *byte < 0x80)?;
         Some(field[1..=end + 1].iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f)))
@@ -182,7 +184,7 @@ impl Speech for HBase {
     }
 }
 
-/// Cassandra's.
+/// Cassandra's protocol.
 pub(crate) struct Cql;
 
 impl Cql {
@@ -210,7 +212,7 @@ impl Speech for Cql {
         Some(u16::from_be_bytes([message[2], message[3]]).into())
     }
 
-    /// That not all replicas were in time, or that too few are there.
+    /// Reports that not all replicas responded in time, or that there are too few.
     fn failed(&self, request: &[u8], half: Half) -> Vec<u8> {
         let text = |text: &str| [&(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
         let (code, counts): (u32, [u32; 2]) = match half {

@@ -1,5 +1,5 @@
-//! A relay in front of a server that spoils some of the first writes: what was stored is said to
-//! have failed, or has no answer, and so is what was not stored.
+//! A relay in front of a server that spoils some of the first writes: both stored and unstored
+//! writes are reported as failed, or have no response.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Write as _};
@@ -7,30 +7,30 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Which half of a write is spoiled.
+/// The half of a write that is spoiled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Half {
-    /// It is done, and its answer is another, or none.
+    /// The write is carried out, and its response is replaced or dropped.
     Answer,
-    /// It is not passed on.
+    /// The write is not passed on.
     Request,
 }
 
-/// What the client learns of a write that is spoiled.
+/// The client's view of a spoiled write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Reply {
-    /// That it failed.
+    /// An error.
     Failed,
-    /// Nothing, nor of what comes after it on its connection.
+    /// No response, nor any later one on its connection.
     Nothing,
 }
 
-/// What comes from one side.
+/// The bytes from one side.
 pub(crate) type Stream = BufReader<TcpStream>;
 
 /// The messages of a protocol.
 pub(crate) trait Speech: Send + Sync + 'static {
-    /// The next message of a client; `before` it, its connection had so many.
+    /// The next message of a client; its connection had `before` messages so far.
     fn request(&self, from: &mut Stream, before: u64) -> Option<Vec<u8>>;
 
     /// The next message of the server.
@@ -38,29 +38,28 @@ pub(crate) trait Speech: Send + Sync + 'static {
 
     fn is_write(&self, request: &[u8]) -> bool;
 
-    /// The number that an answer has in common with its request; `None` where they come in the same
-    /// order.
+    /// The number that a response shares with its request; `None` if responses come in order.
     fn number(&self, message: &[u8]) -> Option<u64>;
 
-    /// The answer to this request that it failed.
+    /// A response that reports this request as failed.
     fn failed(&self, request: &[u8], half: Half) -> Vec<u8>;
 
-    /// Where answers come in the order of requests: one that does nothing, in place of another.
+    /// If responses come in order: a request without effect, to replace another.
     fn nothing(&self) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// What a relay does, and to which server.
+/// What a relay spoils, and where.
 #[derive(Clone, Copy)]
 pub(crate) struct Spoils {
     pub(crate) half: Half,
     pub(crate) reply: Reply,
-    /// Of the first so many writes, every fifth is spoiled.
+    /// Of this many first writes, every fifth is spoiled.
     pub(crate) writes: u64,
 }
 
-/// A relay at work. It ends with this program.
+/// A running relay. It ends with this program.
 pub(crate) struct Relay<S> {
     node: u16,
     speech: Arc<S>,
@@ -77,14 +76,14 @@ impl<S> Clone for Relay<S> {
     }
 }
 
-/// A port for a relay, and what accepts connections there.
+/// A port for a relay, and its listener.
 pub(crate) fn listener() -> (u16, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     (listener.local_addr().expect("an address").port(), listener)
 }
 
 impl<S: Speech> Relay<S> {
-    /// Passes on to the server at this port what comes to `listener`.
+    /// Passes on connections to `listener` to the server at this port.
     pub(crate) fn start(listener: TcpListener, node: u16, speech: S, spoils: Spoils) -> Self {
         let (seen, spoiled) = Default::default();
         let relay = Self { node, speech: Arc::new(speech), spoils, seen, spoiled };
@@ -97,7 +96,7 @@ impl<S: Speech> Relay<S> {
         relay
     }
 
-    /// How many writes it has spoiled.
+    /// The number of writes that it has spoiled.
     pub(crate) fn spoiled(&self) -> u64 {
         self.spoiled.load(Ordering::Relaxed)
     }
@@ -114,7 +113,7 @@ impl<S: Speech> Relay<S> {
 
     /// Passes on both directions of a connection.
     fn connect(&self, client: TcpStream) {
-        // It may be down.
+        // The server may be down.
         let Ok(server) = TcpStream::connect(("127.0.0.1", self.node)) else { return };
         let ends = [&client, &server].map(|it| it.try_clone().expect("a socket"));
         let [back, on] = ends;
@@ -122,7 +121,7 @@ impl<S: Speech> Relay<S> {
         let (relay, of_client) = (self.clone(), line.clone());
         std::thread::spawn(move || {
             let ended = relay.forth(client, &on, &of_client);
-            // Unless it has gone silent.
+            // Unless it has fallen silent.
             let _ = ended.map_or(Ok(()), |()| on.shutdown(Shutdown::Both));
         });
         let relay = self.clone();
@@ -132,7 +131,7 @@ impl<S: Speech> Relay<S> {
         });
     }
 
-    /// Passes on requests until there are no more, or `None`: until nothing is said any more.
+    /// Passes on requests until there are no more; `None` if it falls silent before.
     fn forth(&self, client: TcpStream, mut on: &TcpStream, line: &Line) -> Option<()> {
         let mut client = Stream::new(client);
         let Spoils { half, reply, .. } = self.spoils;
@@ -166,7 +165,7 @@ impl<S: Speech> Relay<S> {
         Some(())
     }
 
-    /// Passes on answers.
+    /// Passes on responses.
     fn back(&self, server: TcpStream, line: &Line) -> Option<()> {
         let mut server = Stream::new(server);
         for before in 0.. {
@@ -182,7 +181,7 @@ impl<S: Speech> Relay<S> {
     }
 }
 
-/// Reads on, until the connection ends.
+/// Only reads, until the connection ends.
 fn silent(mut from: Stream) -> Option<()> {
     let _ = std::io::copy(&mut from, &mut std::io::sink());
     None
@@ -191,7 +190,7 @@ fn silent(mut from: Stream) -> Option<()> {
 /// A connection of a relay.
 struct Line {
     back: Mutex<TcpStream>,
-    /// By number, what is answered instead.
+    /// The replacements for responses, by number.
     spoiled: Mutex<HashMap<u64, Vec<u8>>>,
 }
 
@@ -209,7 +208,7 @@ impl Line {
     }
 }
 
-/// So many bytes, after others.
+/// Reads `more` bytes, and appends them to `before`.
 pub(crate) fn read_on(from: &mut Stream, mut before: Vec<u8>, more: usize) -> Option<Vec<u8>> {
     let begun = before.len();
     before.resize(begun + more, 0);

@@ -1,4 +1,4 @@
-//! The binary on a database, and what it prints.
+//! The binary on a database, and its output.
 
 use crate::servers::database::Lease;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) fn springload(database: &Lease, words: &str) -> Command {
     command
 }
 
-/// What a run printed that did what it was to do. Whether a machine is busy is of no interest here.
+/// The output of a run that succeeded. Whether the machine is busy does not matter here.
 #[track_caller]
 pub(crate) fn done(mut command: Command) -> String {
     let (code, stdout, stderr) = decoded(command.output().expect("it runs"));
@@ -27,12 +27,12 @@ pub(crate) fn done(mut command: Command) -> String {
     stdout
 }
 
-/// A report as if its lines were never broken.
+/// A report without its line breaks.
 pub(crate) fn flowing(report: &str) -> String {
     report.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The one line that a run ended with which could not begin.
+/// The one-line error of a run that could not begin.
 #[track_caller]
 pub(crate) fn refused(mut command: Command) -> String {
     let (code, stdout, stderr) = decoded(command.output().expect("it runs"));
@@ -45,7 +45,7 @@ fn decoded(output: Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// What the shell prints for a script.
+/// The shell's output for a script.
 #[track_caller]
 pub(crate) fn shell(database: &Lease, words: &str, script: &str) -> String {
     let mut command = springload(database, words);
@@ -56,8 +56,8 @@ pub(crate) fn shell(database: &Lease, words: &str, script: &str) -> String {
     decoded(shell.wait_with_output().expect("it ends")).1
 }
 
-/// Loads records and runs these workloads of YCSB, each with the share of operations that is its
-/// own, none failed, and all that was read as it was written.
+/// Loads records and runs these workloads of YCSB. Each has its share of operations, without
+/// failures, and all reads are verified.
 #[track_caller]
 pub(crate) fn ycsb(database: &Lease, binding: &str, count: u32, workloads: &str) {
     let phase = |phase: &str, workload: char, operations: u32| {
@@ -74,7 +74,7 @@ pub(crate) fn ycsb(database: &Lease, binding: &str, count: u32, workloads: &str)
     let loaded = phase("load", 'a', count);
     assert_eq!(returned(&loaded, "INSERT"), count, "{loaded}");
     for workload in workloads.chars() {
-        // A scan brings a hundred records at most, fifty on average.
+        // A scan returns at most a hundred records, fifty on average.
         let operations = if workload == 'e' { count / 20 } else { count };
         let report = phase("run", workload, operations);
         let share = |kind| f64::from(returned(&report, kind)) / f64::from(operations);
@@ -97,7 +97,7 @@ pub(crate) fn ycsb(database: &Lease, binding: &str, count: u32, workloads: &str)
     }
 }
 
-/// How many operations of a kind succeeded.
+/// The number of operations of a kind that succeeded.
 fn returned(report: &str, kind: &str) -> u32 {
     let start = format!("[{kind}], Return=OK, ");
     let line = report.lines().find_map(|line| line.strip_prefix(&start));

@@ -1,9 +1,8 @@
-//! What every driver must come to on a real server: a healthy one is found healthy, and of one that
-//! lies, is killed or stands still, an audit says no more and no less than the server's own client
-//! finds.
+//! What must hold for every driver on a real server: a healthy server passes, and for one that
+//! lies, is killed or freezes, an audit agrees exactly with the server's own client.
 //!
-//! Each property that was seen to hold prints a line `CONFORMS driver: property`, which
-//! `tests/run.sh` shows as a table.
+//! Each property that was confirmed prints a line `CONFORMS driver: property`; `tests/run.sh` shows
+//! these as a table.
 
 use std::io::Write as _;
 
@@ -14,37 +13,37 @@ use crate::spoiling::{Half, Relay, Reply, Speech, Spoils, listener};
 use crate::springload::shell;
 use serde_json::{Value, json};
 
-/// Notes that a driver has a property, on the standard error, which no test captures.
+/// Notes that a driver has a property, on stderr, bypassing the capture of test output.
 pub(crate) fn conforms(driver: &str, property: &str) {
     let line = format!("CONFORMS {driver}: {property}\n");
-    // Only the table would lack it.
+    // If this fails, only the table lacks it.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// The documents that a run begins with.
 const DOCUMENTS: u64 = 200;
 
-/// A database, and how it is looked at and changed behind springload's back: with its own client.
+/// A database, and how to inspect and change it behind springload's back, with its own client.
 pub(crate) struct Subject {
     /// Its name in the table.
     pub(crate) name: &'static str,
-    /// What it calls documents.
+    /// Its word for documents.
     pub(crate) many: &'static str,
     pub(crate) server: fn() -> Option<Lease>,
-    /// Where it is.
+    /// Its address.
     pub(crate) address: fn(&Database) -> String,
-    /// The address of what a run has made there.
+    /// The address of the database that a run has made.
     pub(crate) made: fn(address: &str, made: &str) -> String,
-    /// How many documents a run's database has.
+    /// The number of documents in a run's database.
     pub(crate) count: fn(&Database, made: &str) -> u64,
-    /// Gives a document the name `lie`, and makes it if it is not there.
+    /// Sets a document's name to `lie`, and creates the document if it is not there.
     pub(crate) set: fn(&Database, made: &str, id: &str),
-    /// What an audit calls a document that got another name in this way.
+    /// The audit's class for a document whose name was changed in this way.
     pub(crate) changed: &'static str,
     pub(crate) remove: fn(&Database, made: &str, id: &str),
-    /// Whether it keeps what a run has begun to make, though it were killed.
+    /// Whether what a run has begun to create would survive a kill now.
     pub(crate) keeps: fn(&Database) -> bool,
-    /// Removes all that a run has made.
+    /// Removes everything that a run has made.
     pub(crate) clean: fn(&Database, made: &str),
 }
 
@@ -53,8 +52,8 @@ impl Subject {
         conforms(self.name, property);
     }
 
-    /// `--verify`, `--audit` and a later `springload audit`, from another folder, find a healthy
-    /// server healthy, and every lie of one that is not.
+    /// `--verify`, `--audit` and a later `springload audit` from another folder pass on a healthy
+    /// server, and find every lie of another.
     #[track_caller]
     pub(crate) fn keeps_its_word(&self) {
         let Some(server) = (self.server)() else { return };
@@ -102,8 +101,8 @@ impl Subject {
         (self.clean)(&server, made);
     }
 
-    /// Killed with `kill -9` under load and started again, it has as many documents as the audit
-    /// says: none that it calls lost, and all others.
+    /// Killed with `kill -9` under load and started again, it has exactly the documents that the
+    /// audit reports: all except those reported as lost.
     #[track_caller]
     pub(crate) fn is_killed(&self) {
         let Some(mut server) = (self.server)() else { return };
@@ -118,14 +117,14 @@ impl Subject {
         let audit = self.audited(&run);
         let verify = audit.operation("audit", "verify");
         let lost = verify["failures"]["lost"].as_u64().unwrap_or(0);
-        // Of a busy server, the fill may get no answer in time either.
+        // A busy server may leave requests of the fill unanswered in time.
         let acknowledged = run.sum("bulk_insert", "ok") + run.sum("create", "ok");
-        // What is there besides what was acknowledged and not lost: inserts and creates without an
-        // answer, of which the audit says, together with updates, how many were carried out.
+        // Documents beyond those that were acknowledged and not lost: inserts and creates without a
+        // response. The audit reports, together with updates, how many were carried out.
         let others = (present + lost).checked_sub(acknowledged);
         let carried_out = ["carried_out", "failed_carried_out"].map(|it| verify[it].as_u64());
         let carried_out: u64 = carried_out.into_iter().flatten().sum();
-        // What the run itself has found to be stored is not asked again.
+        // Writes that the run itself found to be stored are not checked again.
         let found = [("bulk_insert", "bulk_insert"), ("crud", "create")];
         let found = found.map(|(stage, kind)| run.operation(stage, kind)["carried_out"].as_u64());
         let carried_out = carried_out + found.into_iter().flatten().sum::<u64>();
@@ -143,7 +142,7 @@ impl Subject {
         (self.clean)(&server, run.database());
     }
 
-    /// One that stands still for longer than the time-out loses nothing, and nobody says it did.
+    /// A server that freezes for longer than the timeout loses nothing, and no loss is reported.
     #[track_caller]
     pub(crate) fn is_frozen(&self) {
         let Some(server) = (self.server)() else { return };
@@ -170,9 +169,10 @@ impl Subject {
         (self.clean)(&server, run.database());
     }
 
-    /// Writes that are said to have failed, or have no answer, are stored or not: an audit finds
-    /// out which, as many as are there, and accuses nobody. `speech` is of its port and that of a
-    /// relay before it; the server's port number `place` is the one at which it takes writes.
+    /// Writes that are reported as failed, or have no response, may be stored or not: an audit
+    /// finds out which, in the right number, and reports no errors. `speech` takes the server's
+    /// port and that of a relay in front of it; `place` is the index of the server's port for
+    /// writes.
     #[track_caller]
     pub(crate) fn fails_writes<S: Speech>(&self, speech: fn([u16; 2]) -> S, place: usize) {
         let Some(server) = (self.server)() else { return };
@@ -204,13 +204,13 @@ impl Subject {
         if place == 0 {
             return (address.replace(&format!(":{node}"), &format!(":{port}")), relay);
         }
-        // The first is asked where the other is.
+        // The first address must lead to the other relay.
         let (first, own) = listener();
         Relay::start(own, server.port(0), speech([node, port]), spoils);
         (address.replace(&format!(":{}", server.port(0)), &format!(":{first}")), relay)
     }
 
-    /// Bulk inserts of which some are spoiled.
+    /// Bulk inserts, some of which are spoiled.
     fn fails_rows<S: Speech>(
         &self,
         server: &Lease,
@@ -238,7 +238,7 @@ impl Subject {
         (self.clean)(server, run.database());
     }
 
-    /// Inserts and updates of single documents of which some are spoiled.
+    /// Inserts and updates of single documents, some of which are spoiled.
     fn fails_single_writes<S: Speech>(
         &self,
         server: &Lease,
@@ -269,14 +269,14 @@ impl Subject {
         (self.clean)(server, run.database());
     }
 
-    /// A run that writes, at a moment when it has written something after the fill.
+    /// Starts a run that writes, and returns once it has written something after the fill.
     fn begin(&self, server: &Lease) -> Running {
         let docs = DOCUMENTS.to_string();
         let address = (self.address)(server);
         let words = ["run", &address, "--docs", &docs, "-d", "5s", "-r", "200", "-c", "8"];
         let more = ["--timeout", "500ms", "--give-up", "3s", "--warmup", "0s", "--keep", "--audit"];
         let mix = ["--mix", "create=2,read=1,update=2"];
-        // A server that answers nothing in time, on a busy machine, ends a run.
+        // On a busy machine, a server that answers nothing in time may end a run.
         for _ in 0..10 {
             let mut run = Running::start([&words[..], &more, &mix].concat());
             let journal = run.output().join("journal");
@@ -289,7 +289,8 @@ impl Subject {
             while !run.ended() {
                 let files = std::fs::read_dir(&journal).into_iter().flatten().flatten();
                 let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
-                // Some twenty writes: the run of a slow server might be over before there are more.
+                // Some twenty writes: on a slow server, the run might be over before there are
+                // more.
                 if of_the_fill.is_none() && filled(&run) {
                     of_the_fill = Some(bytes);
                 }
@@ -302,8 +303,8 @@ impl Subject {
         panic!("{}: nothing is written", self.name);
     }
 
-    /// What a later audit says of all documents: one that was just started may be too slow for some
-    /// of them at first.
+    /// The result of a later audit of all documents. A server that was just started may be too slow
+    /// for some of them at first.
     #[track_caller]
     fn audited(&self, run: &Finished) -> Finished {
         let output = run.output();
@@ -319,8 +320,8 @@ impl Subject {
     }
 }
 
-/// TLS with a server whose certificate `ca.pem` in its folder vouches for: right, of nobody that is
-/// known, of somebody else, accepted as it is, and left out. `plain` is the address without TLS.
+/// TLS with a server whose authority is `ca.pem` in its folder: trusted, unknown, a different one,
+/// accepted unchecked, and without TLS. `plain` is the address without TLS.
 #[track_caller]
 pub(crate) fn checks_certificates(driver: &str, server: &Database, tls: &str, plain: &str) {
     let run = |address: &str, more: &[&str]| {
@@ -350,11 +351,11 @@ pub(crate) fn checks_certificates(driver: &str, server: &Database, tls: &str, pl
     conforms(driver, "TLS");
 }
 
-/// An address, and the relay that is there.
+/// An address, and the relay behind it.
 type Relayed<S> = (String, Relay<S>);
 
-/// An audit accuses nobody; how many writes of which that was unknown it has found to be carried
-/// out, and how many not.
+/// Asserts that an audit reports no errors; returns how many writes of unknown outcome it found to
+/// be carried out, and how many not.
 #[track_caller]
 fn settled(run: &Finished, reply: Reply) -> (u64, u64) {
     let verify = run.operation("audit", "verify");
@@ -366,7 +367,7 @@ fn settled(run: &Finished, reply: Reply) -> (u64, u64) {
     (of("carried_out"), of("not_carried_out"))
 }
 
-/// The documents that are there, and those that are not, as springload's shell finds them.
+/// The documents that are there, and those that are not, according to springload's shell.
 fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
     let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
     let script: Vec<_> = ids.iter().map(|id| format!("read {id}\n")).collect();
@@ -379,7 +380,7 @@ fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
     (names(there), names(gone))
 }
 
-/// How many writes of this kind may have been carried out or not.
+/// The number of writes of this kind that may or may not have been carried out.
 pub(crate) fn unsure(run: &Finished, kind: &str) -> u64 {
     let stage = if kind == "bulk_insert" { kind } else { "crud" };
     let failures = run.operation(stage, kind)["failures"].clone();
@@ -389,7 +390,7 @@ pub(crate) fn unsure(run: &Finished, kind: &str) -> u64 {
         .sum()
 }
 
-/// An audit has found everything as acknowledged.
+/// Asserts that an audit found everything as acknowledged.
 #[track_caller]
 fn all_there(run: &Finished) {
     let verify = run.operation("audit", "verify");

@@ -1,4 +1,4 @@
-//! YCSB's workloads on a database, and what must be true of each run.
+//! YCSB's workloads on a database, and properties that every run must have.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use crate::binary::{Finished, Running, failures, measure, number};
 use crate::servers::process::free_ports;
 use crate::trust::conforms;
 
-/// Records loaded, and operations of each run.
+/// The number of records loaded, and of operations in each run.
 pub(crate) const RECORDS: u64 = 600;
 
 /// YCSB's command line for one binding and one table.
@@ -18,16 +18,16 @@ pub(crate) struct Ycsb {
 }
 
 impl Ycsb {
-    /// With the binding's own properties.
+    /// With properties of the binding.
     pub(crate) fn new(binding: &'static str, properties: &[(&str, &str)]) -> Self {
         Self::sized(binding, RECORDS, properties)
     }
 
-    /// With another number of records and operations.
+    /// With a different number of records and operations.
     pub(crate) fn sized(binding: &'static str, records: u64, properties: &[(&str, &str)]) -> Self {
         let mut words: Vec<String> = ["-threads", "8"].map(str::to_owned).to_vec();
         let number = records.to_string();
-        // The seed is given: the shares are the same each time.
+        // With a fixed seed, the shares are the same each time.
         let common = [
             ("recordcount", &number[..]),
             ("operationcount", &number),
@@ -40,7 +40,7 @@ impl Ycsb {
         Self { binding, records, words }
     }
 
-    /// With more words of the command line.
+    /// With more words on the command line.
     pub(crate) fn with(mut self, words: &[&str]) -> Self {
         self.words.extend(words.iter().map(|&word| word.to_owned()));
         self
@@ -59,7 +59,7 @@ impl Ycsb {
         loaded
     }
 
-    /// Runs a workload; its operations have their shares, none fails, and what is read is right.
+    /// Runs a workload; its operations have their shares, none fails, and reads are right.
     #[track_caller]
     pub(crate) fn run(&self, workload: &str) -> Finished {
         let file = format!("workloads/workload{workload}");
@@ -93,18 +93,18 @@ impl Ycsb {
         run
     }
 
-    /// Starts a workload which goes on until it is interrupted.
+    /// Starts a workload that continues until it is interrupted.
     pub(crate) fn endless(&self, workload: &str) -> Running {
         let file = format!("workloads/workload{workload}");
         let mut arguments = self.arguments("run", &file);
         arguments.extend(["-s", "-p", "status.interval=1", "-p", "operationcount=100000000"]);
-        // Fast enough to be in the middle of something at any time.
+        // Fast enough to be busy with something at any time.
         arguments.extend(["-target", "500"]);
         Running::start(arguments)
     }
 }
 
-/// Of each kind, how many were done in a stage; none may have failed.
+/// The number of operations of each kind in a stage; none may have failed.
 #[track_caller]
 pub(crate) fn done(run: &Finished, stage: &str) -> Vec<(String, u64)> {
     let operations = run.stage(stage)["operations"].as_array().expect("a list");
@@ -116,8 +116,8 @@ pub(crate) fn done(run: &Finished, stage: &str) -> Vec<(String, u64)> {
     operations.iter().map(count).collect()
 }
 
-/// Rows and values as the databases' own clients print them, once all records are there and
-/// perhaps those which a run has inserted.
+/// Rows and values as the databases' own clients print them, with all records and those inserted by
+/// `run`, if any.
 pub(crate) fn all_rows(run: Option<&Finished>) -> String {
     let inserted = run.map_or(0, |run| number(&run.operation("run", "create")["ok"]));
     let rows = RECORDS + inserted;
@@ -125,7 +125,7 @@ pub(crate) fn all_rows(run: Option<&Finished>) -> String {
 }
 
 /// Waits until a run's status lines, after the first `seen` of them, show operations that
-/// succeeded; hands back how many lines there are.
+/// succeeded; returns the number of lines.
 #[track_caller]
 pub(crate) fn until_it_reads(run: &mut Running, seen: usize) -> usize {
     for _ in 0..1200 {
@@ -140,15 +140,16 @@ pub(crate) fn until_it_reads(run: &mut Running, seen: usize) -> usize {
     panic!("no reads within two minutes: {}", run.stderr());
 }
 
-/// `run` at an address is refused with one line that has these words, and exit status 3.
+/// Asserts that `run` at an address fails with a one-line error containing these words, and exit
+/// status 3.
 #[track_caller]
 pub(crate) fn refused(url: &str, words: &[&str]) {
     let arguments = ["run", url, "--workload", "ycsb-c", "--use-existing", "--timeout", "5s"];
     measure(arguments).refused(3, words);
 }
 
-/// No database is there, or something else, which is refused with these words: `url` makes an
-/// address of a port.
+/// Asserts the errors if no database is there, or something else is, with these words: `url` makes
+/// an address from a port.
 #[track_caller]
 pub(crate) fn refused_where_there_is_none(
     driver: &str,
@@ -160,7 +161,7 @@ pub(crate) fn refused_where_there_is_none(
     conforms(driver, "no server");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
-    // A web server, to which everything is a bad request. It ends with this program.
+    // A web server that answers everything with 400. It ends with this program.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };

@@ -1,5 +1,5 @@
-//! A broker that is none, or means harm: whatever it sends, coordinator and agent end with a
-//! sentence, soon, and without filling the memory.
+//! A fake or malicious broker: whatever it sends, coordinator and agent end soon with an error
+//! message, and without exhausting memory.
 
 use crate::fake_broker::{
     Attack, BIND, CHANNEL_OPEN, CONFIRM, CONSUME, EXCHANGE, HEADER, Method, OPEN, QOS, QUEUE,
@@ -9,12 +9,13 @@ use crate::fake_broker::{
 use crate::load::{Spring, until};
 use std::time::Duration;
 
-/// In which every process ends: 30 s for a broker that does not finish its answers, and leaving.
+/// The limit for every process to end: 30 s for a broker that does not finish its responses, plus
+/// the time to leave.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A process that does nothing needs about 40 MiB, and one message may have 64.
+/// An idle process needs about 40 MiB, and one message may have 64.
 const MOST_KIB: u64 = 300 << 10;
 
-/// A coordinator and an agent at a broker of their own, and what each should say.
+/// A coordinator and an agent, each with its own broker, and their expected message.
 struct Case {
     name: &'static str,
     said: &'static str,
@@ -31,7 +32,7 @@ fn case(name: &'static str, at: Method, bytes: Vec<u8>, then: Then, said: &'stat
     Case { name, said, ends }
 }
 
-/// The most memory that a process had so far, while it runs.
+/// The peak memory of a running process so far.
 fn peak_kib(id: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -69,14 +70,14 @@ fn all_end(mut cases: Vec<Case>) {
 
 const NONSENSE: &str = "does not speak RabbitMQ's protocol";
 
-/// Tables, each in the one around it, as deep as a frame allows or deeper.
+/// Nested tables, as deep as a frame allows, or deeper.
 fn nested(depth: usize) -> Vec<u8> {
-    // Each has a name of one byte, its kind, and its length.
+    // Each has a name of one byte, its type, and its length.
     let lengths = (0..depth).rev().map(|below| u32::try_from(7 * below).expect("a length"));
     lengths.flat_map(|length| [&[1, b'a', b'F'][..], &length.to_be_bytes()].concat()).collect()
 }
 
-/// The same of lists.
+/// The same with lists.
 fn lists(depth: usize) -> Vec<u8> {
     let lengths = (0..depth).rev().map(|below| u32::try_from(5 * below).expect("a length"));
     let all = lengths.flat_map(|length| [&[b'A'][..], &length.to_be_bytes()].concat());
@@ -163,7 +164,7 @@ fn floods() {
     let returned = [method([60, 50], &returned), header(0, 0, &[])].concat().repeat(100);
     let cancelled = method([60, 30], &[&short("other")[..], &[0]].concat()).repeat(100);
     let blocked = method([10, 60], &short("for ever")).repeat(100);
-    // Which limit is met first depends on how fast the machine is.
+    // Which limit is reached first depends on the speed of the machine.
     all_end(vec![
         case("messages", QOS, message, Then::Again, ""),
         case("messages that come back", QOS, returned, Then::Again, ""),

@@ -1,6 +1,5 @@
-//! What agents note of their writes, and what an audit makes of it: over pipes and over RabbitMQ,
-//! of a server that keeps its word and of one that does not, with agents that are lost and notes
-//! that are.
+//! The agents' notes of their writes, and the audit of them: over pipes and over RabbitMQ, on an
+//! honest server and a lying one, with lost agents and lost notes.
 
 use crate::load::{BINARY, Ended, Load, kill, lost};
 use crate::servers::Server;
@@ -26,12 +25,12 @@ fn get(url: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// How many documents the server has.
+/// The number of documents on the server.
 fn stored(database: &str) -> u64 {
     get(database)["doc_count"].as_u64().expect("a count")
 }
 
-/// What the audit says: the documents that are right, and the classes of those that are not.
+/// The audit's result: the number of correct documents, and the classes of the others.
 fn audited(record: &Value) -> (u64, Vec<String>) {
     let stage = record["stages"].as_array().and_then(|it| it.last()).expect("a stage");
     assert_eq!(stage["name"], "audit");
@@ -43,7 +42,7 @@ fn audited(record: &Value) -> (u64, Vec<String>) {
     (verify["ok"].as_u64().expect("a count"), classes.map(|(class, _)| class.clone()).collect())
 }
 
-/// Nobody is accused, and it is said that something is missing.
+/// Asserts that no errors are reported, except that notes are missing.
 #[track_caller]
 fn incomplete(ended: &Ended, why: &str) {
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
@@ -53,7 +52,7 @@ fn incomplete(ended: &Ended, why: &str) {
     assert_eq!(ended.record["extra_documents"], Value::Null);
 }
 
-/// The same is said of the run in `folder` later, and of none of its notes that they were removed.
+/// Audits the run in `folder` once more, later.
 #[track_caller]
 fn again(folder: &Path) -> Ended {
     springload(folder, &["audit", "out", "-q", "-o", "again"], "again/run.json")
@@ -78,7 +77,7 @@ fn all_that_agents_have_written_is_looked_for() {
         let words = [&[*verb, &database][..], flags, &all].concat();
         let ended = springload(folder.path(), &words, &format!("{name}/run.json"));
         assert_eq!(ended.status(), Some(0), "{name}: {}", ended.stderr);
-        // Deleted ones are looked for, too, and must not be there.
+        // Deleted documents are looked for as well, and must not be there.
         let (right, wrong) = audited(&ended.record);
         assert_eq!((wrong, &ended.record["extra_documents"]), (Vec::new(), &Value::from(0)));
         let stages = ended.record["stages"].as_array().expect("stages");
@@ -88,7 +87,7 @@ fn all_that_agents_have_written_is_looked_for() {
         let reads = stages.last().expect("it")["operations"].as_array().expect("operations");
         let found = reads.iter().find(|it| it["kind"] == "read").expect("reads");
         assert_eq!(found["ok"].as_u64(), Some(stored(&database)), "{name}");
-        // The same later, by one process, which misses what is gone.
+        // The same later, by one process, which finds losses.
         let later = |exit| {
             let ended =
                 springload(folder.path(), &["audit", name, "-q", "-o", "again"], "again/run.json");
@@ -103,7 +102,7 @@ fn all_that_agents_have_written_is_looked_for() {
         assert_eq!(later(6), (right - 1, vec!["lost".to_owned()]));
         std::fs::remove_dir_all(folder.path().join("again")).expect("a folder");
     }
-    // Nothing is left among temporary files, and no agent takes part in an audit alone.
+    // No temporary files are left, and agents cannot take part in a separate audit.
     let refused = springload(folder.path(), &["audit", "mixed", "--agents", "2"], "");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }
@@ -127,17 +126,17 @@ fn records_that_agents_write_together_are_no_false_alarm() {
     }
 }
 
-/// A run whose fill is not touched any more once it goes on. Its database is `db`.
+/// A run that does not touch its fill once it is under way. Its database is `db`.
 fn creating(time: &str) -> Vec<&str> {
     vec!["--mix", "create=1", "--think", "20ms", "-d", time, "--audit", "--keep"]
 }
 
-/// Deletes a document of the fill of agent 1 of three, or changes it, and returns its name.
+/// Deletes or changes a document in the fill of agent 1 of three, and returns its name.
 fn harm(load: &Load, changes: bool) -> String {
     let names = get(&format!("{}/_all_dbs", load.server.url));
     let mut names = names.as_array().expect("names").iter().filter_map(Value::as_str);
     let name = names.rfind(|it| it.starts_with("springload")).expect("a database");
-    // Connection 1 of six has the second tenth of the 60.
+    // Connection 1 of six has the second tenth of the 60 documents.
     let url = format!("{}/{name}/11", load.server.url);
     let rev = get(&url)["_rev"].as_str().expect("a revision").to_owned();
     if changes {
@@ -148,7 +147,7 @@ fn harm(load: &Load, changes: bool) -> String {
     "11".to_owned()
 }
 
-/// The run found just this document to be wrong.
+/// Asserts that the run found exactly this document to be wrong.
 #[track_caller]
 fn accused(ended: &Ended, id: &str, class: &str) {
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
@@ -174,7 +173,7 @@ fn a_document_that_was_taken_from_an_agent_is_named() {
 #[test]
 fn writes_of_a_killed_agent_accuse_nobody() {
     for allow in [&[][..], &["--allow-lost"]] {
-        // Its documents are created, updated and deleted, and nobody has its notes of that.
+        // Its documents are created, updated and deleted, and its notes of that are missing.
         let flags = ["--think", "20ms", "-d", "6s", "--audit", "--keep"];
         let mut load = Load::start(3, &[&flags[..], allow].concat(), None);
         load.under_way();
@@ -182,7 +181,7 @@ fn writes_of_a_killed_agent_accuse_nobody() {
         let ended = load.end();
         assert_eq!(lost(&ended.record).len(), 1);
         incomplete(&ended, "agent 1: it was lost before its notes of crud came");
-        // Those of the others are judged.
+        // The documents of the other agents are checked.
         assert!(audited(&ended.record).0 > 40, "{:?}", audited(&ended.record));
         let later = again(&load.coordinator.folder());
         incomplete(&later, "agent 1: it was lost before its notes of crud came");
@@ -223,7 +222,7 @@ mod broker {
     fn notes_come_over_a_broker_and_a_lie_is_found() {
         let Some(server) = RabbitMq::shared() else { return };
         let broker = server.full_url();
-        // Several pieces.
+        // Enough notes for several pieces.
         let flags = ["--ops", "12k", "--mix", "create=1", "--audit", "--keep"];
         let mut load = Load::start(2, &flags, Some((&broker, &[0, 1])));
         let ended = load.end();
@@ -260,7 +259,7 @@ mod broker {
     fn an_agent_with_a_full_disk_accuses_nobody() {
         let Some(server) = RabbitMq::shared() else { return };
         let broker = server.full_url();
-        // A limit on the size of files instead of a full disk: 100 KB, or 3,200 notes.
+        // A file size limit instead of a full disk: 100 KB, or 3,200 notes.
         let full = "trap '' XFSZ; ulimit -f 200; exec \"$@\"";
         let mix = ["--mix", "create=2,update=1,delete=1"];
         let flags = [&["--ops", "12k", "--audit", "--keep"][..], &mix].concat();
@@ -271,7 +270,7 @@ mod broker {
         let ended = load.end();
         assert_eq!(lost(&ended.record), []);
         incomplete(&ended, "agent 1: File too large");
-        // Those of the other, from the fill and from the mix.
+        // The other agent's documents, from the fill and from the mix.
         assert_eq!(audited(&ended.record).0, 30 + 3_000);
         incomplete(&again(&load.coordinator.folder()), "agent 1: File too large");
     }
@@ -292,7 +291,7 @@ mod broker {
     }
 }
 
-/// What a server fails is noted by the agents, and looked for by the coordinator.
+/// Writes that a server fails are noted by the agents, and looked for by the coordinator.
 #[test]
 fn what_a_server_failed_at_agents_is_reported() {
     let fault = Fault::Lie(Lie::FailStored);

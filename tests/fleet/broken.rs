@@ -1,4 +1,4 @@
-//! The same over RabbitMQ, where agents are processes of their own, and may be late, or others.
+//! The same over RabbitMQ, where agents are separate processes, and may be late or uninvited.
 
 use crate::load::{Load, Spring, documents, lost, until};
 use crate::losses::{UNREPORTED, long, lost_one};
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use springload::fleet::{Broker, To};
 use std::time::Duration;
 
-/// Waits for the agents of a run that is lost: each must say so and exit with 3.
+/// Waits for the agents of a run that is lost: each must report that and exit with 3.
 #[track_caller]
 fn agents_give_up(load: &mut Load, why: &str) {
     for agent in &mut load.agents {
@@ -18,7 +18,7 @@ fn agents_give_up(load: &mut Load, why: &str) {
     }
 }
 
-/// The same flags as [`long`] has, with less patience for those who are lost.
+/// The same flags as in [`long`], with shorter waits for a lost side.
 fn impatient(time: &str) -> [&str; 6] {
     let [think, pause, d, time] = long(time);
     [think, pause, d, time, "--grace", "1s"]
@@ -28,8 +28,7 @@ fn impatient(time: &str) -> [&str; 6] {
 fn a_broker_that_is_started_again_loses_nothing_that_was_measured() {
     let Some(mut server) = RabbitMq::own() else { return };
     let broker = server.full_url();
-    // A broker takes a minute to start on a machine that is busy enough; nobody waits for longer
-    // than that takes.
+    // A broker can take a minute to start on a very busy machine, so wait longer than that.
     let flags = [&long("60s")[..], &["--grace", "200s"]].concat();
     let mut load = Load::start(3, &flags, Some((&broker, &[0, 1, 2])));
     load.under_way();
@@ -110,7 +109,7 @@ fn a_killed_broker_ends_the_run_and_what_was_measured_is_saved() {
     let stage = ended.record["stages"].as_array().and_then(|it| it.last()).expect("a stage");
     let took_s = stage["measured_s"].as_f64().expect("a time");
     assert!((1.0..30.0).contains(&took_s), "{took_s}");
-    // Until they are sure that it does not come back, the agents go on.
+    // Until they are sure that it does not come back, the agents continue.
     load.agrees(&ended, 6 * UNREPORTED);
 }
 
@@ -127,7 +126,7 @@ fn an_agent_that_stood_still_stops_when_it_goes_on() {
     let before = load.requests();
     load.agents[0].signal(Signal::CONT);
     agents_give_up(&mut load, "");
-    // Each of its connections may have had one that was due, before the agent could look around.
+    // Each of its connections may have sent one request that was due before the agent noticed.
     let more = load.requests() - before;
     assert!(more <= 6, "{more} requests");
 }
@@ -135,7 +134,7 @@ fn an_agent_that_stood_still_stops_when_it_goes_on() {
 #[test]
 fn an_agent_may_be_silent_for_as_long_as_asked() {
     let Some(server) = RabbitMq::shared() else { return };
-    // The broker must not close the connection meanwhile.
+    // The broker must not close the connection in the meantime.
     let broker = format!("{}?heartbeat=10", server.full_url());
     let flags = ["--silence", "8s"];
     let flags = [&long("9s")[..], &flags].concat();
@@ -175,7 +174,7 @@ fn what_others_say_changes_nothing() {
     let mut load = Load::start(2, &long("4s"), Some((&broker, &[0, 1])));
     load.under_way();
     let run = format!("t{}", load.server.url.rsplit(':').next().expect("a port"));
-    // One that no run has asked for, which speaks for itself, for others, of another run.
+    // An uninvited agent, which poses as itself, as others, and as part of another run.
     let place = Broker::parse("--broker", &broker).expect("an address");
     let mut stranger = place.join(&run, 7, crate::broker::PATIENCE).expect("a channel");
     let snapshot =

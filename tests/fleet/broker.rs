@@ -1,5 +1,4 @@
-//! Channels over a real RabbitMQ: what arrives, who is refused, and what is noticed when something
-//! is gone.
+//! Channels over a real RabbitMQ: what arrives, who is refused, and how losses are noticed.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,12 +9,12 @@ use springload::fleet::{Arrived, Broker, Channel, To};
 
 use crate::servers::rabbitmq::{PASSWORD, RabbitMq};
 
-/// How long anything may take that is not timed.
+/// The limit for anything that is not timed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// In which the loss of a broker must be noticed: its 4 to 5 s, and 2 s to leave.
+/// The limit for noticing the loss of a broker: 4 to 5 s for that, and 2 s to leave.
 const NOTICED: Duration = Duration::from_secs(8);
 
-/// The ID of a run that no other test has.
+/// A run ID that no other test has.
 pub(crate) fn run() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -56,7 +55,7 @@ pub(crate) fn why_closed(channel: &Channel) -> String {
     }
 }
 
-/// Why one end cannot hear the other for now.
+/// The reason one end cannot reach the other at the moment.
 #[track_caller]
 pub(crate) fn why_cut(channel: &Channel) -> String {
     loop {
@@ -68,7 +67,7 @@ pub(crate) fn why_cut(channel: &Channel) -> String {
     }
 }
 
-/// The next message, whatever else arrives before.
+/// The next message, after anything else that arrives before it.
 #[track_caller]
 fn text_at_last(channel: &Channel) -> String {
     loop {
@@ -89,7 +88,7 @@ pub(crate) fn send(channel: &mut Channel, to: To, text: &str) {
     }
 }
 
-/// Why there is no channel: a line that shows no password.
+/// The reason there is no channel: one line without a password.
 #[track_caller]
 pub(crate) fn refusal(refused: Result<Channel, String>) -> String {
     let message = refused.expect_err("it is refused");
@@ -160,7 +159,7 @@ fn nobody_takes_a_place_that_is_taken() {
         message.contains("has a coordinator already") && message.contains("--run-id"),
         "{message}"
     );
-    // Those who were there notice nothing.
+    // The existing members notice nothing.
     send(&mut coordinator, To::All, "down");
     send(&mut agents[0], To::All, "up");
     assert_eq!((next_text(&agents[0]), next_text(&coordinator)), ("down".into(), "up".into()));

@@ -1,4 +1,4 @@
-//! Nothing grows: neither where the coordinator is slow, nor where the broker takes nothing more.
+//! Queues stay bounded if the coordinator is slow or the broker accepts nothing more.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use springload::fleet::{Arrived, LARGEST, To, WAITING};
 use crate::broker::{at, fleet, next, next_text, now, send, since, why_closed, why_cut};
 use crate::servers::rabbitmq::RabbitMq;
 
-/// Bytes of a message: many fit everywhere, and the bounds are reached soon.
+/// Bytes of a message: many fit into every queue, and the bounds are reached soon.
 const SIZE: usize = 256 << 10;
-/// A sender that is refused for so long is held up.
+/// A sender that is refused for this long is blocked.
 const STUCK: Duration = Duration::from_secs(2);
 
 /// Message number `number`.
@@ -32,7 +32,7 @@ fn number_of(arrived: &Arrived) -> usize {
 fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
     let Some(server) = RabbitMq::shared() else { return };
     let (coordinator, mut agents, _) = fleet(&at(&server.full_url()), 1);
-    // The inbox, what the broker sends ahead, its queue, the outbox, and one on each way.
+    // The inbox, the broker's prefetch, its queue, the outbox, and one in transit each way.
     let most = WAITING + 256 + 2 * LARGEST / SIZE + WAITING + 2;
     let (mut taken, mut last) = (0, now());
     while since(last) < STUCK && taken <= most {
@@ -54,7 +54,7 @@ fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
 fn an_agent_that_reads_nothing_holds_up_nobody() {
     let Some(server) = RabbitMq::shared() else { return };
     let (mut coordinator, agents, _) = fleet(&at(&server.full_url()), 2);
-    // More than the silent one's queue holds.
+    // More than the silent agent's queue can hold.
     let count = WAITING + 32 + 2 * LARGEST / SIZE + 100;
     let (mut sent, mut read, mut last) = (0, 0, now());
     while read < count {
@@ -90,7 +90,7 @@ fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
     let (mut coordinator, mut agents, _) = fleet(&at(&server.full_url()), 1);
     send(&mut coordinator, To::All, "before");
     assert_eq!(next_text(&agents[0]), "before");
-    // The alarm of its memory, which holds up who publishes.
+    // The memory alarm, which blocks publishers.
     server.control(&["set_vm_memory_high_watermark", "absolute", "1"]);
     let begun = now();
     let (mut down, mut up) = (0, 0);
@@ -101,7 +101,7 @@ fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
         up += usize::from(agents[0].outbox.send(To::All, format!("up {up}").into()).is_ok());
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Besides what waits, what is on its way when the alarm is first heard of.
+    // Messages that wait, and those in transit when the alarm is first noticed.
     assert!(down < 3 * WAITING && up < 3 * WAITING, "{down} and {up} messages were taken");
     server.control(&["set_vm_memory_high_watermark", "0.4"]);
     for number in 0..down {
@@ -120,11 +120,11 @@ fn a_message_that_is_too_large_closes_its_channel() {
     let why = why_closed(&agents[0]);
     assert!(why.contains(&format!("{} bytes", LARGEST + 1)), "{why}");
     let Arrived::Cut(To::Agent(0), _) = next(&coordinator) else { panic!("only agent 0 is gone") };
-    // The largest one passes.
+    // The largest message is accepted.
     assert_eq!(agents[1].outbox.send(To::All, vec![0; LARGEST]), Ok(()));
     assert_eq!(next(&coordinator), Arrived::Message(vec![0; LARGEST]));
 
-    // Somebody else's larger one.
+    // A larger one from another client.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let (url, properties) = (server.full_url(), ConnectionProperties::default());

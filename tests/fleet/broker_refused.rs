@@ -1,4 +1,4 @@
-//! What is said where there is no channel: a line with the cure, and never the password.
+//! The error messages if there is no channel: one line with the cure, and never the password.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::servers::process::free_ports;
 use crate::servers::rabbitmq::{AGENT, COORDINATOR, NARROW, RabbitMq};
 use springload::fleet::To;
 
-/// Both ends say so.
+/// Both ends report it.
 #[track_caller]
 fn tells(url: &str, words: &[&str]) {
     let (broker, run) = (at(url), run());
@@ -96,7 +96,7 @@ fn stranger(words: &'static [u8]) -> u16 {
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // Whoever has gone by then is no matter.
+            // The client may have disconnected by then.
             let _ = stream.read(&mut [0; 64]);
             let _ = stream.write_all(words);
         }

@@ -1,4 +1,4 @@
-//! Whole runs whose agents are reached through a real RabbitMQ.
+//! Whole runs with agents connected through a real RabbitMQ.
 
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::servers::process::free_ports;
 use crate::servers::rabbitmq::{PASSWORD, RabbitMq, USER};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_springload");
-/// No run here takes that long; a hang is a failure with a name.
+/// No run here takes that long; a hang becomes a failure of the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// springload with these arguments; nobody but it has this environment.
+/// springload with these arguments, and with this environment only.
 fn springload(arguments: &[&str], environment: &[(&str, &str)]) -> Child {
     let mut command = Command::new(BINARY);
     command.args(arguments).envs(environment.iter().copied());
@@ -23,13 +23,13 @@ fn springload(arguments: &[&str], environment: &[(&str, &str)]) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// Children that do not outlive a test that fails.
+/// Child processes that do not outlive a failing test.
 struct Children(Vec<Child>);
 
 impl Drop for Children {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // It may be gone already.
+            // It may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -37,7 +37,7 @@ impl Drop for Children {
 }
 
 impl Children {
-    /// Waits until all have ended, and does `meanwhile` again and again.
+    /// Waits until all have ended, and calls `meanwhile` repeatedly.
     fn end(&mut self, mut meanwhile: impl FnMut()) -> Vec<Output> {
         let begun = now();
         let ended = |child: &mut Child| child.try_wait().expect("a child").is_some();
@@ -55,13 +55,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A password of the broker in any of its spellings.
+/// Whether a text contains a password of the broker, in any spelling.
 fn shows_a_password(text: &str) -> bool {
     [PASSWORD, "s3cret", "S3CRET"].iter().any(|secret| text.contains(secret))
 }
 
-/// The command lines of a run's processes, as everybody may list them. Other tests of this
-/// program run beside it, and one of those is refused for a password on its command line.
+/// The command lines of a run's processes, as any user can list them. Other tests of this program
+/// run at the same time, and one of them is refused because of a password on its command line.
 fn processes_of(run: &str) -> Vec<String> {
     let listed = Command::new("ps").args(["-e", "-ww", "-o", "args"]).output();
     let listed = text(&listed.expect("ps runs").stdout);
@@ -69,7 +69,7 @@ fn processes_of(run: &str) -> Vec<String> {
     listed.lines().filter(of_run).map(str::to_owned).collect()
 }
 
-/// A coordinator of one agent, which does little.
+/// The words for a coordinator of one agent with little load.
 fn coordinator_of_one(run: &str, target: &str, out: &str) -> Vec<String> {
     let words = ["run", target, "-c", "2", "--docs", "20", "--ops", "20", "--agents", "1", "-q"];
     let more = ["--run-id", run, "--output", out];
@@ -81,7 +81,7 @@ fn an_agent_lives_on_when_its_shell_ends_unless_it_is_to_die_with_it() {
     let Some(broker) = RabbitMq::shared() else { return };
     let (run, url) = (run(), broker.full_url());
     let folder = tempfile::tempdir().expect("a folder");
-    // The shell ends at once; each agent writes its process id, then becomes springload.
+    // The shell ends at once; each agent writes its process ID, then becomes springload.
     let agent = |index: usize, more: &str| {
         let pid = folder.path().join(format!("pid-{index}"));
         let script = format!(
@@ -163,7 +163,7 @@ fn twenty_agents_do_what_was_asked_and_nobody_sees_the_password() {
     let user = [("SPRINGLOAD_BROKER_USER", USER), ("SPRINGLOAD_BROKER_PASSWORD", PASSWORD)];
     for index in 0..20 {
         if index == 19 {
-            // Nothing ends before the last agent is there, so all others are listed.
+            // Nothing ends before the last agent is there, so all the others are listed.
             assert_eq!(processes_of(&run).len(), children.0.len());
         }
         let (number, address) = (index.to_string(), broker.url());
@@ -186,7 +186,7 @@ fn twenty_agents_do_what_was_asked_and_nobody_sees_the_password() {
     });
     for (place, output) in ended.iter().enumerate() {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-        // A debug build on a busy machine may be what limits the run.
+        // A debug build on a busy machine may be the limit of the run.
         let code = output.status.code();
         assert!(code == Some(0) || (place == 0 && code == Some(5)), "{place}: {code:?} {stderr}");
         assert!(!shows_a_password(&stdout) && !shows_a_password(&stderr), "{place}");
@@ -200,7 +200,7 @@ fn twenty_agents_do_what_was_asked_and_nobody_sees_the_password() {
     starts_are_close_or_reported(&record);
 }
 
-/// Totals, and what each agent adds to them, are what the stand-in counted.
+/// The totals, and the sums over agents, match the stand-in's counts.
 fn same_as_the_server_counted(record: &Value, server: &Server) {
     let count = |value: &Value| value.as_u64().expect("a count");
     let stages = record["stages"].as_array().expect("stages");
@@ -223,8 +223,8 @@ fn same_as_the_server_counted(record: &Value, server: &Server) {
     }
 }
 
-/// All agents send their first request at about one time. How close is the machine's affair, but
-/// a busy one must not hide it: 5 ms apart are reported.
+/// All agents send their first request at about the same time. How close depends on the machine,
+/// but a busy one must not hide it: differences of 5 ms are reported.
 fn starts_are_close_or_reported(record: &Value) {
     let warnings = record["warnings"].as_array().expect("warnings");
     for stage in record["stages"].as_array().expect("stages") {
@@ -236,7 +236,7 @@ fn starts_are_close_or_reported(record: &Value) {
         let spread_us = last.expect("starts") - first.expect("starts");
         let of_stage = |it: &&Value| it["code"] == "agents_late" && it["stage"] == stage["name"];
         let warned = warnings.iter().any(|it| of_stage(&it));
-        // Not what clocks may account for.
+        // Without what clock errors could explain.
         let errors = record["agents"].as_array().expect("agents").iter();
         let errors = errors.filter_map(|agent| agent["clock_error_us"].as_f64());
         let known_us = spread_us - 2.0 * errors.fold(0.0, f64::max);
@@ -244,7 +244,7 @@ fn starts_are_close_or_reported(record: &Value) {
     }
 }
 
-/// Exit status and stderr of a command that fails before anything was sent.
+/// Exit status and stderr of a command that fails before anything is sent.
 #[track_caller]
 fn fails(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut children = Children(vec![springload(arguments, environment)]);

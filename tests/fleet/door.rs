@@ -1,5 +1,5 @@
-//! Agents that come by themselves, over TCP with TLS or without: who knows the token is let in, and
-//! nobody else keeps the coordinator from its work.
+//! Agents that connect on their own, over TCP with or without TLS: those with the token are let in,
+//! and other clients do not keep the coordinator from its work.
 
 use crate::load::{Ended, Load, Spring, documents, until};
 use crate::losses::{UNREPORTED, long, lost_any};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const TOKEN: &str = "0123456789abcdef";
 const OTHER: &str = "0123456789abcdeg";
 
-/// A coordinator that listens, and what agents need to find it.
+/// A listening coordinator, and what agents need to reach it.
 struct Door {
     load: Load,
     port: u16,
@@ -56,14 +56,14 @@ impl Door {
         Spring::start(&[&words[..], more].concat(), None)
     }
 
-    /// One that knows everything.
+    /// An agent with the right address, token and authority.
     fn agent(&self) -> Spring {
         let authority = self.file("ca.pem");
         let more = ["--tls-ca", &authority];
         self.agent_with("token", if self.secure { &more } else { &[] })
     }
 
-    /// Lets the agents in that are missing, and waits for the end of the run.
+    /// Starts the missing agents, and waits for the end of the run.
     #[track_caller]
     fn go_on(&mut self, agents: usize) -> Ended {
         let mut all: Vec<_> = (0..agents).map(|_| self.agent()).collect();
@@ -75,7 +75,7 @@ impl Door {
         ended
     }
 
-    /// A connection of somebody, once the coordinator listens.
+    /// A connection by any client, once the coordinator listens.
     fn connect(&self) -> TcpStream {
         let mut found = None;
         until(Duration::from_secs(30), || {
@@ -86,7 +86,7 @@ impl Door {
     }
 }
 
-/// Asserts that an agent is refused with 3, and why.
+/// Asserts that an agent is refused with exit status 3, and the reason.
 #[track_caller]
 fn refused(mut agent: Spring, why: &str) {
     let ended = agent.end_within(Duration::from_secs(10));
@@ -130,7 +130,7 @@ fn agents_without_the_token_or_the_authority_stay_out_and_the_others_run() {
     assert_eq!(door.go_on(1).status(), Some(0));
 }
 
-/// The most memory that a process has ever used, in KiB.
+/// The peak memory of a process, in KiB.
 fn peak_kib(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
@@ -154,11 +154,11 @@ fn whoever_is_no_agent_neither_stops_nor_fills_the_coordinator() {
             b"",
         ] {
             let mut other = door.connect();
-            // It may be closed before all is sent.
+            // It may be closed before everything is sent.
             let _ = other.write_all(bytes);
         }
         if !secure {
-            // Whoever wants TLS sees that there is none.
+            // A client that tries TLS finds that there is none.
             let mut other = door.connect();
             other.write_all(b"\x16\x03\x01\xff\xff").expect("it listens");
             other.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
@@ -166,12 +166,12 @@ fn whoever_is_no_agent_neither_stops_nor_fills_the_coordinator() {
             other.read_to_string(&mut reply).expect("a reply");
             assert!(reply.contains("refused"), "{reply}");
         }
-        // What they send never ends.
+        // Endless input.
         let mut endless = door.connect();
         let _ = endless.write_all(b"{");
         let end = until(Duration::from_secs(10), || endless.write_all(&[0; 1 << 13]).is_err());
         assert!(end, "it reads on and on");
-        // More than there is room for: the oldest have to go.
+        // More than are allowed: the oldest are closed.
         let many: Vec<_> = (0..1000).map(|_| door.connect()).collect();
         let grown = peak_kib(id) - before;
         assert!(grown < 16 * 1024, "{grown} KiB more");
@@ -240,7 +240,7 @@ fn a_killed_agent_that_came_by_itself_is_lost_and_the_others_go_on() {
     agents[1].signal(Signal::KILL);
     let killed = agents[1].id();
     let ended = door.load.end();
-    // Their numbers are those of their arrival.
+    // They are numbered in the order of arrival.
     let lost = lost_any(&ended, "its connection");
     assert_eq!(ended.record["agents"][lost]["pid"], killed);
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);

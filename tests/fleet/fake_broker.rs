@@ -1,11 +1,11 @@
-//! A server that takes part in AMQP's handshake as RabbitMQ does, up to a point, and then sends
-//! what a test says.
+//! A server that follows AMQP's handshake like RabbitMQ up to a point, and then sends what a test
+//! asks for.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// AMQP's class and method of what a client sends; [`HEADER`] for the first thing it does.
+/// AMQP's class and method in a client's message; [`HEADER`] for its first bytes.
 pub(crate) type Method = [u16; 2];
 
 pub(crate) const HEADER: Method = [0, 0];
@@ -21,27 +21,27 @@ pub(crate) const PUBLISH: Method = [60, 40];
 pub(crate) const CONFIRM: Method = [85, 10];
 const CLOSE: Method = [10, 50];
 
-/// What is sent instead of an answer, and what follows.
+/// The bytes to send instead of a response, and what follows.
 #[derive(Clone)]
 pub(crate) struct Attack {
-    /// What is answered with it.
+    /// The method to respond to with them.
     pub(crate) at: Method,
     pub(crate) bytes: Vec<u8>,
     pub(crate) then: Then,
 }
 
-/// What follows.
+/// What follows after the attack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     /// The connection is closed.
     Close,
-    /// Nothing, for ever.
+    /// Nothing, forever.
     Silence,
-    /// Heartbeats, for ever.
+    /// Heartbeats, forever.
     Heartbeats,
-    /// What an honest broker does.
+    /// The behavior of an honest broker.
     Honest,
-    /// The same bytes, for ever.
+    /// The same bytes, forever.
     Again,
 }
 
@@ -57,12 +57,12 @@ pub(crate) fn method([class, method]: Method, arguments: &[u8]) -> Vec<u8> {
     frame(1, u16::from(class != 10), &contents)
 }
 
-/// A text of at most 255 bytes.
+/// A string of at most 255 bytes.
 pub(crate) fn short(text: &str) -> Vec<u8> {
     [&[u8::try_from(text.len()).expect("a short text")], text.as_bytes()].concat()
 }
 
-/// Bytes with their number.
+/// Bytes with their length.
 pub(crate) fn long(bytes: &[u8]) -> Vec<u8> {
     [&u32::try_from(bytes.len()).expect("a length").to_be_bytes(), bytes].concat()
 }
@@ -87,13 +87,13 @@ pub(crate) fn header(body: u64, flags: u16, properties: &[u8]) -> Vec<u8> {
     frame(2, 1, &[&[0, 60, 0, 0], &body[..], &flags, properties].concat())
 }
 
-/// The beginning of a message that is delivered.
+/// The beginning of a delivered message.
 pub(crate) fn deliver(body: u64, flags: u16, properties: &[u8]) -> Vec<u8> {
     let arguments = [&short("t")[..], &1_u64.to_be_bytes(), &[0], &short(""), &short("q")].concat();
     [method([60, 60], &arguments), header(body, flags, properties)].concat()
 }
 
-/// What RabbitMQ answers to a method with these arguments, which it may quote.
+/// RabbitMQ's response to a method with these arguments, which it may quote.
 fn honest(asked: Method, arguments: &[u8], published: &mut u64) -> Vec<u8> {
     match asked {
         HEADER => start(&[]),
@@ -118,14 +118,14 @@ fn honest(asked: Method, arguments: &[u8], published: &mut u64) -> Vec<u8> {
     }
 }
 
-/// Starts it, and returns its port. It goes with the process.
+/// Starts it, and returns its port. It ends with the process.
 pub(crate) fn start_broker(attack: Attack) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let attack = attack.clone();
-            // However it ends: the other end is what is tested.
+            // Errors do not matter here: the other end is what is tested.
             std::thread::spawn(move || drop(serve(stream, &attack)));
         }
     });
@@ -143,8 +143,8 @@ fn serve(mut stream: TcpStream, attack: &Attack) -> std::io::Result<()> {
                 Then::Close => return Ok(()),
                 Then::Again => loop {
                     stream.write_all(&attack.bytes)?;
-                    // A thousand times a second is more than enough, and leaves other tests some of
-                    // the processor.
+                    // A thousand times a second is more than enough, and leaves some of the
+                    // processor to other tests.
                     std::thread::sleep(Duration::from_millis(1));
                 },
                 then => return idle(stream, then == Then::Heartbeats),
@@ -156,7 +156,7 @@ fn serve(mut stream: TcpStream, attack: &Attack) -> std::io::Result<()> {
     }
 }
 
-/// Reads what comes, and perhaps shows that somebody is there.
+/// Reads everything, and sends heartbeats if `beats`.
 fn idle(mut stream: TcpStream, beats: bool) -> std::io::Result<()> {
     let mut other = stream.try_clone()?;
     std::thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));

@@ -1,5 +1,5 @@
 //! Agents on hosts, over a real ssh to a real sshd on this machine: springload is found there or
-//! copied, the run is exact, and whatever ends it, no agent is left.
+//! copied, the counts are exact, and however the run ends, no agent is left.
 
 use crate::load::{BINARY, Ended, Load, Spring, documents, kill, lost, runs, until};
 use crate::losses::{UNREPORTED, long, lost_one};
@@ -8,14 +8,14 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
 
-/// Within this time no process may be left of a run that is over.
+/// The time within which all processes of a finished run must be gone.
 const GONE_AFTER: Duration = Duration::from_secs(6);
 
 fn hosts() -> Option<Sshd> {
     Sshd::start(Path::new(BINARY))
 }
 
-/// The command lines of all processes, each word with a zero byte after it.
+/// The command lines of all processes, with a zero byte after each word.
 fn command_lines() -> Vec<(u32, String)> {
     let all = std::fs::read_dir("/proc").expect("processes").flatten();
     let ids = all.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
@@ -30,7 +30,7 @@ fn processes(words: &[&str]) -> Vec<u32> {
     command_lines().into_iter().filter_map(has).filter(|id| runs(*id)).collect()
 }
 
-/// The agents of a run: those that ssh has started, not ssh itself.
+/// The agents of a run: those started by ssh, not ssh itself.
 fn agents(load: &Load) -> Vec<u32> {
     processes(&["agent", "--run", &load.run()])
 }
@@ -41,13 +41,13 @@ fn none_is_left(load: &Load) {
     assert!(gone, "agents are left: {:?}", agents(load));
 }
 
-/// Starts a run on hosts. The coordinator ends before the value does.
+/// Starts a run on hosts. The coordinator is ended when the value is dropped.
 fn start(sshd: &Sshd, on: &str, flags: &[&str]) -> Load {
     let ssh = sshd.ssh();
     Load::start(0, &[&["--on", on, "--ssh", &ssh], flags].concat(), None)
 }
 
-/// A small run that is not quiet; its server, too.
+/// A small run without `-q`, and its load with the server.
 fn talkative(sshd: &Sshd, on: &str) -> (Ended, Load) {
     let mut load = start(sshd, on, &["--ops", "10"]);
     load.end();
@@ -85,7 +85,7 @@ fn springload_is_copied_to_a_host_that_has_none_or_another() {
         assert_eq!(files.len(), 1, "{files:?}");
         let copied = std::fs::read(files[0].path()).expect("a copy");
         assert!(copied == std::fs::read(BINARY).expect("a program"), "it is another");
-        // One that is there already is used as it is.
+        // An existing copy is used as it is.
         let made = |place: &std::fs::DirEntry| place.metadata().expect("a file").modified().ok();
         let before = made(&files[0]);
         let mut load = start(&sshd, host, &["--ops", "10"]);
@@ -209,7 +209,7 @@ fn a_connection_that_breaks_is_reported_in_the_words_of_ssh() {
     load.under_way();
     let run = load.run();
     let second = processes(&["agent", "--run", &run, "--index", "1"]);
-    // The server's process for this connection started it.
+    // It was started by the server's process for this connection.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", second[0])).expect("it runs");
     let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
     kill(parent.expect("a parent"), Signal::KILL);
@@ -232,7 +232,7 @@ fn agents_on_hosts_end_with_a_killed_coordinator() {
     assert!(until(GONE_AFTER, || !left()), "ssh is left");
 }
 
-/// The file of settings in ssh's command line.
+/// The settings file in ssh's command line.
 fn config(sshd: &Sshd) -> String {
     sshd.ssh().split(' ').nth(2).expect("a file").to_owned()
 }
@@ -271,10 +271,10 @@ fn an_agent_beyond_a_cut_network_ends_by_itself() {
     load.under_way();
     let run = load.run();
     let second = processes(&["agent", "--run", &run, "--index", "1"])[0];
-    // ssh stands still, as if nothing came through the network.
+    // ssh freezes, as if nothing came through the network.
     let line = format!("exec env SPRINGLOAD_BROKER= springload agent --run '{run}' --index 1");
     let ssh = processes(&[&line]);
-    // The shell of the host has become the agent.
+    // The host's shell has become the agent.
     let [here] = ssh[..] else { panic!("{ssh:?}") };
     kill(here, Signal::STOP);
     assert!(until(Duration::from_secs(5), || !runs(second)), "it is left");

@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long anything else may take.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A launcher that runs, with places of its own for all that Lithops leaves.
+/// A running launcher, with its own places for all files of Lithops.
 struct Launcher {
     child: Child,
     folder: tempfile::TempDir,
 }
 
-/// What a launcher left behind.
+/// The results of a launcher.
 struct Ended {
     code: Option<i32>,
     stdout: String,
@@ -40,7 +40,7 @@ impl Launcher {
         Self::of(command, broker)
     }
 
-    /// A launcher that a command starts, in a folder of its own.
+    /// A launcher started by a command, in its own folder.
     fn of(mut command: Command, broker: &RabbitMq) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let place = |name: &str| {
@@ -77,7 +77,7 @@ impl Launcher {
         read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Waits for something, and tells what was said if it does not come.
+    /// Waits for something, and shows the output if it does not happen.
     #[track_caller]
     fn until<T>(&self, what: &str, patience: Duration, mut found: impl FnMut() -> Option<T>) -> T {
         for _ in 0..patience.as_millis() / 20 {
@@ -89,7 +89,7 @@ impl Launcher {
         panic!("not soon: {what}\n{}\n{}", self.text("stdout"), self.text("stderr"));
     }
 
-    /// Its end, and that nothing of it is left.
+    /// Waits for its end, and checks that nothing of it is left.
     #[track_caller]
     fn end(&mut self) -> Ended {
         let mut status = None;
@@ -103,13 +103,13 @@ impl Launcher {
         let Some(status) = status else {
             panic!("it does not end\n{}\n{}", self.text("stdout"), self.text("stderr"));
         };
-        // That of Lithops which deletes its data stays for some seconds.
+        // Lithops' process that deletes its data stays for some seconds.
         let rest = || {
             let found = processes(&self.path("tmp")).into_iter();
             found.filter(|(_, words)| !words.contains("lithops.scripts.cleaner")).count()
         };
         self.until("its processes end", SOON, || (rest() == 0).then_some(()));
-        // What Lithops copies of itself, what it knows of runtimes and its logs stay for next time.
+        // Lithops' copies of itself, its data on runtimes and its logs are kept for the next time.
         let stored = self.path("tmp").join("lithops-root/storage/lithops.jobs");
         let stored = stored.to_str().expect("UTF-8").replace("root", &user());
         self.until("its data is deleted", SOON, || (files(Path::new(&stored)) == 0).then_some(()));
@@ -126,7 +126,7 @@ impl Launcher {
         }
     }
 
-    /// An agent, and the processes of Python around it from the inside out, once they are there.
+    /// An agent, and the Python processes around it from the inside out, once they exist.
     fn agent(&self, index: usize) -> [Pid; 3] {
         let word = format!("--index\0{index}\0");
         self.until("an agent starts", SOON, || {
@@ -152,13 +152,13 @@ fn user() -> String {
     std::env::var("USER").unwrap_or_else(|_| "root".to_owned())
 }
 
-/// How many files are in a folder and those below.
+/// The number of files in a folder and its subfolders.
 fn files(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
 }
 
-/// The processes whose temporary folder is this, with their command lines.
+/// The processes with this temporary folder, with their command lines.
 fn processes(temporary: &Path) -> Vec<(Pid, String)> {
     let wanted = format!("TMPDIR={}", temporary.display());
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
@@ -189,7 +189,7 @@ fn sum(record: &Value, key: &str) -> u64 {
     operations.filter_map(|operation| operation[key].as_u64()).sum()
 }
 
-/// The numbers of agents that were lost.
+/// The numbers of the lost agents.
 fn lost(record: &Value) -> Vec<u64> {
     let agents = record["agents"].as_array().expect("agents").iter();
     agents.filter(|it| !it["lost"].is_null()).filter_map(|it| it["index"].as_u64()).collect()
@@ -199,7 +199,7 @@ fn lost(record: &Value) -> Vec<u64> {
 fn eight_functions_write_at_one_instant() {
     let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
     let server = Server::stand_in(Options::default());
-    // The script of the example, with the launcher on its path.
+    // The script of the example, with the launcher in its `PATH`.
     let programs = tempfile::tempdir().expect("a folder");
     let program = programs.path().join("springload-lithops");
     let text = format!("#!/bin/sh\nexec '{}' -m springload.lithops \"$@\"\n", python.display());
@@ -219,7 +219,7 @@ fn eight_functions_write_at_one_instant() {
         assert!(!words.contains("s3cret"), "{words}");
     }
     let ended = launcher.end();
-    // A busy machine makes agents client-bound, which is no concern of this test.
+    // A busy machine makes agents client-bound, which does not matter here.
     assert!(matches!(ended.code, Some(0 | 5)), "{}\n{}", ended.stdout, ended.stderr);
     let out = programs.path().join("out");
     let record = read_to_string(out.join("run.json")).expect("a record");

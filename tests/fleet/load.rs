@@ -1,5 +1,5 @@
-//! A run of several agents under way, as a test sees it: processes, the server's counters, what is
-//! left at the end.
+//! A run of several agents in progress, as a test sees it: processes, the server's counters, and
+//! the results.
 
 #![allow(dead_code, reason = "each feature has its own tests")]
 
@@ -16,25 +16,25 @@ use tempfile::TempDir;
 
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_springload");
-/// Nothing here takes that long; a hang is a failure with a name.
+/// Nothing here takes that long; a hang becomes a failure of the test.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Within this time nobody may send any more.
+/// The time within which all requests must have stopped.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A process of springload, which ends with this value.
+/// A process of springload, which is killed when dropped.
 pub(crate) struct Spring {
     child: Child,
     folder: TempDir,
 }
 
-/// What a process left behind.
+/// The results of a process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// `run.json`, or null when there is none.
+    /// `run.json`, or null if there is none.
     pub(crate) record: Value,
 }
 
@@ -43,7 +43,7 @@ impl Spring {
         Self::start_by(BINARY, words, broker)
     }
 
-    /// The same by a program that starts it in its turn, such as a shell.
+    /// The same, started through another program such as a shell.
     pub(crate) fn start_by(program: &str, words: &[&str], broker: Option<&str>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = |name: &str| File::create(folder.path().join(name)).expect("a file");
@@ -67,7 +67,7 @@ impl Spring {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    /// Where it writes unless told otherwise.
+    /// Where it writes by default.
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
@@ -76,7 +76,7 @@ impl Spring {
         self.read("stderr")
     }
 
-    /// What is saved so far.
+    /// The record saved so far.
     pub(crate) fn record(&self) -> Value {
         serde_json::from_str(&self.read("out/run.json")).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ impl Spring {
         self.end_within(PATIENCE)
     }
 
-    /// The processes that it has started, by the numbers of their agents.
+    /// The processes that it has started, in the order of their agents' numbers.
     pub(crate) fn children(&self) -> Vec<u32> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("its threads");
         let children = tasks.flat_map(|task| {
@@ -120,7 +120,7 @@ impl Spring {
 }
 
 impl Ended {
-    /// The exit status, except that a machine too busy to measure anything is no failure here.
+    /// The exit status, but a machine too busy to measure anything is not a failure here.
     pub(crate) fn status(&self) -> Option<i32> {
         let busy = self.stderr.contains(": client-bound: ");
         self.code.map(|code| if code == 5 && busy { 0 } else { code })
@@ -129,7 +129,7 @@ impl Ended {
 
 impl Drop for Spring {
     fn drop(&mut self) {
-        // It may be over, or stopped.
+        // It may have ended, or be stopped.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -142,7 +142,7 @@ fn index(id: u32) -> Option<usize> {
     words.next()?.parse().ok()
 }
 
-/// Whether a process is there, and neither dead nor about to be.
+/// Whether a process exists, and is neither dead nor a zombie.
 pub(crate) fn runs(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
@@ -154,7 +154,7 @@ pub(crate) fn kill(id: u32, signal: Signal) {
     kill_process(id, signal).expect("it runs");
 }
 
-/// Waits until `true`, at most as long as `patience`. Returns whether it came.
+/// Waits until `there` is true, at most as long as `patience`. Returns whether it was.
 pub(crate) fn until(patience: Duration, mut there: impl FnMut() -> bool) -> bool {
     let clock = Clock::system();
     let end = clock.now() + patience.as_nanos() as u64;
@@ -169,24 +169,23 @@ pub(crate) fn until(patience: Duration, mut there: impl FnMut() -> bool) -> bool
     }
 }
 
-/// A run on a stand-in of the test's own.
+/// A run on the test's own stand-in.
 pub(crate) struct Load {
     pub(crate) server: Server,
     pub(crate) coordinator: Spring,
-    /// Agents that the test has started itself.
+    /// Agents that the test itself has started.
     pub(crate) agents: Vec<Spring>,
 }
 
 impl Load {
-    /// A run with `agents` agents, with `flags` for its coordinator. With a broker, `here` of them
-    /// are started, each with the numbers given; without, all are, by the coordinator. With none,
-    /// `flags` say where they are.
+    /// A run with `agents` agents and with `flags` for its coordinator. With a broker, the agents
+    /// with the given numbers are started here; without one, the coordinator starts all of them.
+    /// With no agents, `flags` say where they are.
     pub(crate) fn start(agents: usize, flags: &[&str], broker: Option<(&str, &[usize])>) -> Self {
         Self::start_after(None, agents, flags, broker)
     }
 
-    /// The same, of a coordinator in a shell that has done something before, such as to set a
-    /// limit.
+    /// The same with a coordinator in a shell that runs `script` first, for example to set a limit.
     pub(crate) fn start_after(
         script: Option<&str>,
         agents: usize,
@@ -226,18 +225,19 @@ impl Load {
         run_of(&self.server)
     }
 
-    /// The requests that the server has answered.
+    /// The number of requests that the server has answered.
     pub(crate) fn requests(&self) -> u64 {
         self.server.as_stand_in().expect("the stand-in").counters().requests
     }
 
-    /// The documents of the second stage that the server has answered.
+    /// The number of documents in the second stage that the server has answered.
     pub(crate) fn mixed(&self) -> u64 {
         let of = self.server.as_stand_in().expect("the stand-in").counters();
         of.documents_created + of.documents_read + of.documents_updated + of.documents_deleted
     }
 
-    /// Waits until the second stage is well under way: the coordinator has been told something.
+    /// Waits until the second stage is well under way, so that the coordinator has received
+    /// reports.
     #[track_caller]
     pub(crate) fn under_way(&mut self) {
         let started = until(PATIENCE, || self.mixed() > 0 || self.coordinator.is_over());
@@ -252,7 +252,7 @@ impl Load {
         self.coordinator.end()
     }
 
-    /// Asserts that 5 seconds from now on at the latest nobody sends anything.
+    /// Asserts that no requests are sent from 5 seconds from now on.
     #[track_caller]
     pub(crate) fn falls_silent(&self) {
         let clock = Clock::system();
@@ -269,7 +269,7 @@ impl Load {
         assert!(after < SILENT_AFTER, "requests still came {after:?} later");
     }
 
-    /// Asserts that the requests on record are those that the server has answered, except for at
+    /// Asserts that the recorded requests equal those that the server has answered, except for at
     /// most `unreported` of them.
     #[track_caller]
     pub(crate) fn agrees(&self, ended: &Ended, unreported: u64) {
@@ -285,7 +285,7 @@ fn run_of(server: &Server) -> String {
     format!("t{}", server.url.rsplit(':').next().expect("a port"))
 }
 
-/// The documents of a stage that succeeded or failed because they were deleted meanwhile.
+/// The documents of a stage that succeeded, or failed because they were deleted in the meantime.
 pub(crate) fn documents(record: &Value, stage: &str) -> u64 {
     let stages = record["stages"].as_array().into_iter().flatten();
     let operations = stages
@@ -294,7 +294,7 @@ pub(crate) fn documents(record: &Value, stage: &str) -> u64 {
     operations.map(|it| it["ok"].as_u64().expect("a count")).sum()
 }
 
-/// The agents that a record calls lost, with the reasons.
+/// The lost agents in a record, with the reasons.
 pub(crate) fn lost(record: &Value) -> Vec<(u64, String)> {
     let agents = record["agents"].as_array().into_iter().flatten();
     let lost = agents.filter(|agent| !agent["lost"].is_null());

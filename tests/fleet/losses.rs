@@ -1,26 +1,26 @@
-//! Agents and coordinators that are killed, stopped, full or interrupted: who is left stops, what
-//! was measured is saved, and it is said what was lost. Agents here are children of their
-//! coordinator, over pipes.
+//! Agents and coordinators that are killed, stopped, interrupted, or out of disk space: the others
+//! stop, measured data is saved, and losses are reported. Agents here are children of their
+//! coordinator, connected by pipes.
 
 use crate::load::{Ended, Load, documents, kill, lost, runs, until};
 use rustix::process::Signal;
 use std::time::Duration;
 
-/// What an agent of three may have done since it last said something.
+/// The most requests of one agent of three since its last report.
 pub(crate) const UNREPORTED: u64 = 250;
 
-/// The flags of a run that lasts this long, with at most 300 requests a second of all agents.
+/// The flags of a run of this length, with at most 300 requests per second over all agents.
 pub(crate) const fn long(time: &str) -> [&str; 4] {
     ["--think", "20ms", "-d", time]
 }
 
-/// Asserts that the run ended as one that lost agent 1 of 3, for this reason.
+/// Asserts that the run lost agent 1 of 3, for this reason.
 #[track_caller]
 pub(crate) fn lost_one(ended: &Ended, why: &str) {
     assert_eq!(lost_any(ended, why), 1);
 }
 
-/// Asserts that the run ended as one that lost one agent of 3, for this reason. Returns which.
+/// Asserts that the run lost one agent of 3, for this reason. Returns its number.
 #[track_caller]
 pub(crate) fn lost_any(ended: &Ended, why: &str) -> usize {
     let lost = lost(&ended.record);
@@ -30,7 +30,7 @@ pub(crate) fn lost_any(ended: &Ended, why: &str) -> usize {
     let result = &ended.record["result"];
     assert!(ended.stdout.contains(&format!("agent {index}")), "{result}: {}", ended.stdout);
     let index = *index as usize;
-    // The others went on to the end.
+    // The others continued to the end.
     let stage = ended.record["stages"].as_array().and_then(|it| it.last()).expect("a stage");
     let rows = stage["agents"].as_array().expect("agents");
     let of = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap_or(0)).collect::<Vec<_>>();
@@ -69,7 +69,7 @@ fn agents_of_a_killed_coordinator_stop() {
     load.falls_silent();
     let gone = until(Duration::from_secs(1), || !agents.iter().any(|&id| runs(id)));
     assert!(gone, "agents are left");
-    // The stage that had ended is saved, and of the other all but the last seconds.
+    // The finished stage is saved, and all but the last seconds of the other one.
     let ended = load.end();
     assert_eq!((ended.code, &ended.record["partial"]), (None, &true.into()));
     assert_eq!(documents(&ended.record, "bulk_insert"), 60);
@@ -82,7 +82,7 @@ fn agents_of_a_killed_coordinator_stop() {
     assert_eq!(of_agents, saved);
 }
 
-/// Stopped for less than it takes to be lost, in an open and in a closed loop.
+/// Stopped for less than the time after which it is lost, in an open and in a closed loop.
 #[test]
 fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
     for (guilty, flags) in [(1, &["--rate", "300", "-d", "6s"][..]), (0, &["-d", "6s"][..])] {
@@ -109,7 +109,7 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
         }
         let stood_s = of("/account/time/client_s")[guilty];
         assert!((1.3..3.0).contains(&stood_s), "{stood_s}");
-        // Each request is in the times of one agent.
+        // Each request is in the times of exactly one agent.
         let timed: f64 = of("/response/samples").iter().sum();
         let served = stage["account"]["requests"]["served"].as_f64();
         assert_eq!(Some(timed), served);
@@ -118,8 +118,8 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
         let messages: Vec<&str> = messages.filter(|it| it.contains("agent")).collect();
         let own = format!("springload on agent {guilty} was paused for ");
         assert!(messages.iter().any(|it| it.contains(&own)), "{messages:?}");
-        // On a busy machine the others may lack processors as well, which is said of each; but they
-        // were not paused, and nothing else is said of them alone.
+        // On a busy machine the others may also lack processors, which is reported for each; but
+        // they were not paused, and nothing else is reported for one of them alone.
         let waited = |it: &str| it.contains("CPU: waited") && !it.contains("stood still");
         let busy = |it: &str| it.contains("too little CPU on agent") || waited(it);
         for message in messages.iter().filter(|it| !busy(it)) {
@@ -149,7 +149,7 @@ fn an_agent_that_goes_on_too_late_hands_in_what_it_measured() {
     load.under_way();
     let stopped = load.coordinator.children()[1];
     kill(stopped, Signal::STOP);
-    // The stage is over meanwhile.
+    // Meanwhile the stage ends.
     std::thread::sleep(Duration::from_secs(6));
     kill(stopped, Signal::CONT);
     let ended = load.end();
@@ -171,7 +171,7 @@ fn the_user_stops_a_run_of_agents() {
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert_eq!(ended.record["partial"], true);
     assert_eq!(lost(&ended.record), []);
-    // What was under way is waited for, and counted.
+    // Operations under way are waited for, and counted.
     load.agrees(&ended, 0);
     assert!(!agents.into_iter().any(runs), "agents are left");
 }
@@ -181,7 +181,7 @@ fn a_user_in_a_hurry_leaves_no_agents_behind() {
     let mut load = Load::start(3, &long("60s"), None);
     load.under_way();
     let agents = load.coordinator.children();
-    // Two that arrive before the first is looked at are one.
+    // Two signals that arrive before the first is handled count as one.
     until(Duration::from_secs(20), || {
         load.coordinator.is_over() || {
             load.coordinator.signal(Signal::INT);
@@ -197,11 +197,11 @@ fn a_user_in_a_hurry_leaves_no_agents_behind() {
 
 #[test]
 fn a_full_disk_is_reported_and_leaves_no_agents_behind() {
-    // Files may have 8 blocks; without the trap, the coordinator would be killed.
+    // Files are limited to 8 blocks; without the trap, the coordinator would be killed.
     let full = Some("trap '' XFSZ && ulimit -f 8");
     let mut load = Load::start_after(full, 3, &long("2s"), None);
     let ended = load.end();
-    // A busy machine takes precedence.
+    // The status of a busy machine takes precedence.
     assert!(matches!(ended.code, Some(1 | 5)), "{}", ended.stderr);
     assert!(ended.stderr.contains("cannot write out/run.json: "), "{}", ended.stderr);
     load.falls_silent();

@@ -1,4 +1,4 @@
-//! Many load machines: a coordinator and its agents, here as processes of this machine.
+//! Many load machines: a coordinator and its agents, here as processes on this machine.
 //!
 //! `cargo test --all-features --test fleet broker` runs the tests of one file.
 

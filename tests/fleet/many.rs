@@ -1,5 +1,5 @@
-//! Many agents over RabbitMQ, played by this process: what they cost their coordinator.
-//! `benches/agents.rs` has a thousand, for a minute.
+//! Many agents over RabbitMQ, simulated by this process: their cost for the coordinator.
+//! `benches/agents.rs` simulates a thousand, for a minute.
 
 use crate::load::{Spring, lost, until};
 use crate::relay::slowed;
@@ -11,12 +11,12 @@ use springload::fleet::Broker;
 use std::time::Duration;
 
 const SECONDS: u32 = 6;
-/// Requests of each kind, per second over all agents.
+/// Requests of each kind per second, over all agents.
 const REQUESTS: u64 = 5_200;
-/// Memory that may be added from the second second to the last: rows of agents, and noise.
+/// The allowed growth of memory from the second second to the last: rows of agents, and noise.
 const MOST_GROWTH: u64 = 24 << 20;
 
-/// One more than messages that may wait for their reader.
+/// With one agent more than the number of messages that may wait for their reader.
 #[test]
 fn more_agents_than_messages_may_wait_all_begin() {
     let Some(server) = RabbitMq::shared() else { return };
@@ -29,7 +29,7 @@ fn more_agents_than_messages_may_wait_all_begin_though_the_broker_is_slow() {
     let [port, _] = server.ports();
     let [there, slow] = [port, slowed(port)].map(|port| format!(":{port}/"));
     let record = measure_many(&server.full_url().replace(&there, &slow), 65);
-    // The clocks are one: what is known of them is within the error that is stated.
+    // The clocks are the same one, so the measured offset is within the stated error.
     for agent in record["agents"].as_array().expect("agents") {
         let [offset, error] =
             ["clock_offset_us", "clock_error_us"].map(|name| agent[name].as_f64().expect("a time"));
@@ -43,7 +43,7 @@ fn many_agents_take_less_than_a_processor_and_no_more_memory_by_the_second() {
     measure_many(&server.full_url(), 200);
 }
 
-/// A run of simulated agents, none of which is lost, and nothing of what they measured.
+/// A run of simulated agents, which loses neither agents nor measurements.
 fn measure_many(url: &str, agents: usize) -> Value {
     let requests = REQUESTS / agents as u64;
     let broker = Broker::parse("--broker", url).expect("an address");
@@ -54,7 +54,7 @@ fn measure_many(url: &str, agents: usize) -> Value {
     let part = Part { run, seconds: vec![1, SECONDS], requests };
     let played = play(&broker, agents, &part);
 
-    // The first stage is saved: the second has begun.
+    // The first stage is saved, so the second has begun.
     let begun = until(Duration::from_secs(150), || !coordinator.record().is_null());
     assert!(begun, "{}", coordinator.stderr());
     std::thread::sleep(Duration::from_millis(1_500));
@@ -79,7 +79,7 @@ fn measure_many(url: &str, agents: usize) -> Value {
     why.dedup();
     assert_eq!(missed, 0, "{share:.2} processors, {} troubles, {why:?}", troubles.len());
     assert!(troubles.is_empty(), "{troubles:?}");
-    // Nothing of what they measured is lost.
+    // None of their measurements is lost.
     let stage = &ended.record["stages"][1];
     assert_eq!(stage["agents"].as_array().map_or(0, Vec::len), agents, "{}", ended.stderr);
     let each = agents as u64 * u64::from(SECONDS) * requests;

@@ -1,4 +1,4 @@
-//! A slow way to a server: what goes through it arrives late, and now and then much later.
+//! A slow path to a server: data arrives late, and now and then much later.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::broker::now;
 use springload::clock::Nanos;
 
-/// How long each way takes: half of a round trip of 200 ms.
+/// The delay of each direction: half of a round trip of 200 ms.
 const WAY: Duration = Duration::from_millis(100);
-/// Every so many pieces, ...
+/// Every this many pieces, ...
 const EACH: u32 = 20;
-/// ... one is held up for so long, and all that come after it.
+/// ... one is held up for this long, together with all after it.
 const STALL: Duration = Duration::from_millis(400);
 
 /// A port that leads to `port`, until the process ends.
@@ -35,7 +35,7 @@ pub(crate) fn slowed(port: u16) -> u16 {
     own
 }
 
-/// Passes on what `from` says, late.
+/// Passes on the bytes from `from`, late.
 fn pass(mut from: TcpStream, to: TcpStream) {
     let (sender, pieces) = channel();
     spawn(move || {

@@ -1,27 +1,27 @@
-//! The arithmetic of docs/scaling.md, done again.
+//! The arithmetic of docs/scaling.md, computed again.
 
 const DOC: &str = include_str!("../../docs/scaling.md");
 const AGENTS: [f64; 3] = [200.0, 1_000.0, 10_000.0];
 const MB: f64 = 1e6;
 const GB: f64 = 1e9;
 
-/// A snapshot, with few and with many requests, in bytes.
+/// The size of a snapshot with few and with many requests, in bytes.
 const SMALL: f64 = 3_800.0;
 const LARGE: f64 = 10_900.0;
-/// What a snapshot takes of the coordinator's processor, in seconds.
+/// The coordinator's processor time per snapshot, in seconds.
 const TAKES_S: f64 = 0.15e-3;
-/// Seconds of the stage.
+/// The length of the stage, in seconds.
 const LENGTH_S: f64 = 600.0;
 
-/// What a row says, of a number of agents.
+/// The formula of a row, as a function of the number of agents.
 type Formula = fn(f64) -> f64;
 
-/// The rows of all agents in that time.
+/// The number of rows of all agents in that time.
 fn rows(agents: f64) -> f64 {
     agents * LENGTH_S.min((120_000.0 / agents).floor().clamp(12.0, 600.0))
 }
 
-/// What a cell says, in seconds, bytes or as a number.
+/// The value of a cell, in seconds, in bytes or as a number.
 fn value(cell: &str) -> f64 {
     let mut words = cell.split_whitespace();
     let number = words.next().expect("a number").replace(',', "");

@@ -1,5 +1,5 @@
-//! Agents that generate no load: they say what agents say, and their measurements are drawn. One
-//! process can play hundreds.
+//! Agents that generate no load: they send the messages of real agents, with random measurements.
+//! One process can simulate hundreds.
 
 #![allow(dead_code, reason = "each program uses its own part")]
 
@@ -17,17 +17,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The kinds of operations that they measure.
+/// The kinds of operations in their measurements.
 pub(crate) const KINDS: [OpKind; 4] =
     [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
-/// After which it tries once more to send what was not taken.
+/// The pause before a refused message is sent again.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// A second of one agent with `requests` of each kind, in an open loop: service time, response
 /// time and lag all differ.
 pub(crate) fn second(seed: u64, requests: u64) -> Interval {
     let mut stream = Stream::new(seed, 0);
-    // From 0.25 ms to 4 ms, each power of two as likely, and one in a hundred up to 32 ms.
+    // From 0.25 ms to 4 ms, each power of two equally likely, and one in a hundred up to 32 ms.
     let mut times = || {
         let power = if stream.draw().is_multiple_of(100) { 24 } else { 18 + stream.draw() % 4 };
         ((1u64 << power) + stream.draw() % (1 << power), stream.draw() % 100_000)
@@ -46,21 +46,21 @@ pub(crate) fn second(seed: u64, requests: u64) -> Interval {
     intervals.recv().expect("a recorder sends what it has")
 }
 
-/// What they play.
+/// The task of simulated agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     /// The run.
     pub(crate) run: String,
-    /// How long each stage takes, in seconds.
+    /// The length of each stage, in seconds.
     pub(crate) seconds: Vec<u32>,
     /// Requests of each kind, per agent and second.
     pub(crate) requests: u64,
 }
 
-/// Joins the run over `broker` as `agents` agents. Each thread returns what the coordinator found
-/// wrong, or why it was lost.
+/// Joins the run over `broker` as `agents` agents. Each thread returns an error found by the
+/// coordinator, or the reason the agent was lost.
 pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandle<Option<String>>> {
-    // Written once: what agents compute is nothing of the coordinator's.
+    // Serialized once, because the agents' own computation is not part of the coordinator's cost.
     let written = |seed| serde_json::to_string(&second(seed, part.requests)).expect("plain data");
     let snapshots: Vec<Arc<str>> = (0..8).map(|seed| written(seed).into()).collect();
     let one = |index: usize| {
@@ -95,21 +95,21 @@ struct Player {
     index: usize,
     snapshot: Arc<str>,
     clock: Clock,
-    /// The coordinator has spoken to it.
+    /// Whether the coordinator has sent it a message.
     heard: bool,
-    /// When it last said that it is there.
+    /// When it last reported that it is alive.
     said: Nanos,
-    /// How many messages it has sent that must not be missing.
+    /// The number of messages sent that must arrive.
     number: u64,
     stage: Option<Stage>,
 }
 
-/// What it plays.
+/// A stage in progress.
 struct Stage {
     number: u64,
-    /// When it starts, once that is known.
+    /// Its start, once that is known.
     moment: Option<Nanos>,
-    /// The seconds that were sent.
+    /// The number of seconds sent.
     sent: u32,
     stopped: bool,
 }
@@ -136,8 +136,8 @@ impl Player {
         }
     }
 
-    /// How long it has nothing to do unless it is told something. Hundreds that look every few
-    /// milliseconds would keep the machine busy, and be late themselves.
+    /// How long it has nothing to do unless a message arrives. Hundreds of agents that poll every
+    /// few milliseconds would keep the machine busy, and be late themselves.
     fn free_for(&self) -> Duration {
         let shows_up = self.said + SECOND_NS;
         let goes_on = self.stage.as_ref().and_then(|stage| {
@@ -166,7 +166,7 @@ impl Player {
         self.say(&format!(r#"{{"hello":{facts},"cores":2}}}}"#));
     }
 
-    /// Says once a second that it is there, unless what it measures does.
+    /// Reports once a second that it is alive, unless its measurements do.
     fn show_up(&mut self) {
         if self.clock.now() - self.said < SECOND_NS {
             return;
@@ -180,7 +180,8 @@ impl Player {
         }
     }
 
-    /// Does what the coordinator says. Returns whether that was all; the message says why.
+    /// Carries out a message of the coordinator. Returns whether it was the last; the message has
+    /// the reason.
     fn obey(&mut self, message: &Value) -> bool {
         let body = &message["body"];
         self.heard |= body != "tick";
@@ -204,7 +205,7 @@ impl Player {
         body.get("quit").is_some()
     }
 
-    /// Sends what a second has brought, and the end.
+    /// Sends the measurements of each second, and the end.
     fn go_on(&mut self) {
         let Some(Stage { number, moment: Some(moment), sent, stopped }) = self.stage else {
             return;
@@ -233,7 +234,7 @@ impl Player {
     }
 }
 
-/// The end of a stage of one thread with one connection.
+/// The end of a stage with one thread and one connection.
 fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
     let mut issued = ByKind::default();
     for kind in KINDS {
@@ -261,7 +262,7 @@ fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
     }
 }
 
-/// What a process has used.
+/// The resources that a process has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     /// Processor time, in seconds.
@@ -270,10 +271,10 @@ pub(crate) struct Usage {
     pub(crate) resident: u64,
 }
 
-/// What a process has used, if it is there; on Linux.
+/// The resources that a process has used, if it exists; on Linux.
 pub(crate) fn usage(id: u32) -> Option<Usage> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // After the name, which may have spaces and brackets in it: user and system time, in 0.01 s.
+    // After the name, which may contain spaces and brackets: user and system time, in 0.01 s.
     let mut rest = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut ticks = || rest.next()?.parse::<f64>().ok();
     let cpu_s = (ticks()? + ticks()?) / 100.0;
@@ -283,7 +284,7 @@ pub(crate) fn usage(id: u32) -> Option<Usage> {
     Some(Usage { cpu_s, resident: kib << 10 })
 }
 
-/// The command line of a coordinator of simulated agents whose second stage takes `seconds`.
+/// The command line of a coordinator of simulated agents with a second stage of `seconds`.
 pub(crate) fn flags(agents: usize, seconds: u32, run: &str) -> Vec<String> {
     let (agents, seconds) = (agents.to_string(), format!("{seconds}s"));
     let all = ["run", "basic", "-q", "-o", "out", "--run-id", run, "--agents", &agents];

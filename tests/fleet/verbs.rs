@@ -1,4 +1,4 @@
-//! The other verbs that measure, with agents: they do what one process does, and not more.
+//! The other verbs that measure, with agents: they do the same as one process, and no more.
 
 use crate::load::{BINARY, Spring};
 use crate::servers::Server;
@@ -7,7 +7,7 @@ use springload::embedded::Options;
 use std::path::Path;
 use std::process::Command;
 
-/// A server that wants a user, and its address with one.
+/// A server with a user, and its address with the credentials.
 fn guarded() -> (Server, String) {
     let admin = Some(("ann".to_owned(), "s3cret".to_owned()));
     let server = Server::stand_in(Options { admin, ..Options::default() });
@@ -15,7 +15,7 @@ fn guarded() -> (Server, String) {
     (server, url)
 }
 
-/// Runs it in `folder`, and returns the record at `place` there.
+/// Runs springload in `folder`, and returns the record at `place` there.
 #[track_caller]
 fn measured(folder: &Path, words: &[&str], place: &str) -> Value {
     let output = Command::new(BINARY).args(words).current_dir(folder).output().expect("it runs");
@@ -28,7 +28,7 @@ fn measured(folder: &Path, words: &[&str], place: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The requests of all stages, and how many of them succeeded for each agent of the last one.
+/// The requests of all stages, and the number that succeeded for each agent in the last one.
 fn requests(record: &Value) -> (u64, Vec<u64>) {
     let count = |value: &Value| value.as_u64().expect("a count");
     let stages = record["stages"].as_array().expect("stages");
@@ -54,7 +54,7 @@ fn lists_of_requests_are_shared_and_each_is_made_once() {
     let record = measured(folder.path(), &words, "out/run.json");
     let (all, of_agents) = requests(&record);
     assert_eq!((all, of_agents.iter().sum(), of_agents.len()), (3_000, 3_000, 2), "{of_agents:?}");
-    // Every name is another one: two of each three were stored under it.
+    // Two of every three requests store a document, each under a different name.
     let counters = server.as_stand_in().expect("a stand-in").counters();
     assert_eq!((counters.documents_created, counters.documents_updated), (2_000, 0));
 }

@@ -1,5 +1,5 @@
-//! A short pass of the fuzz targets of `fuzz/` that read files and command lines: their committed
-//! seeds, and what becomes of those when pieces are cut, repeated, swapped and replaced.
+//! A short pass of those fuzz targets in `fuzz/` that parse files and command lines: their
+//! committed seeds, and variants in which pieces are cut, repeated, swapped and replaced.
 
 #[path = "../../fuzz/checks/mod.rs"]
 mod checks;
@@ -9,9 +9,9 @@ use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use std::fs;
 use std::path::Path;
 
-/// Changes of each seed, unless `SPRINGLOAD_FUZZ_CHANGES` says how many.
+/// The number of variants of each seed, unless `SPRINGLOAD_FUZZ_CHANGES` sets it.
 const CHANGES: usize = 60;
-/// What is put in: what ends and begins things, and numbers that are too large.
+/// The pieces to insert: delimiters, and numbers that are too large.
 const PIECES: [&str; 16] = [
     "\0",
     "\u{1b}[2J",
@@ -51,7 +51,7 @@ fn changed(seed: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
                 drop(bytes.splice(at..at + length.min(20), place));
             }
             _ => {
-                // A number in place of another.
+                // Replaces a number with another.
                 let digits = |byte: &u8| byte.is_ascii_digit();
                 if let Some(from) = bytes[at..].iter().position(digits).map(|it| at + it) {
                     let until = bytes[from..].iter().position(|byte| !byte.is_ascii_digit());
@@ -65,7 +65,7 @@ fn changed(seed: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     bytes
 }
 
-/// Tries the seeds of a target, and changes of them.
+/// Tries the seeds of a target and variants of them.
 fn pass(target: &str, check: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
     let mut seeds: Vec<_> =
@@ -84,7 +84,7 @@ fn pass(target: &str, check: impl Fn(&[u8])) {
     }
 }
 
-/// Tries texts only, as the target does.
+/// Tries only valid texts, as the target does.
 fn pass_of_texts(target: &str, check: impl Fn(&str)) {
     pass(target, |bytes| {
         if let Ok(text) = std::str::from_utf8(bytes) {

@@ -1,4 +1,4 @@
-//! Answers that nobody asked for, and answers that do not come.
+//! Unsolicited responses, and missing ones.
 
 use crate::springload::{Finished, failures, measure, number};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-/// A server on a free port; each of its connections is served by `serve` on a thread of its own.
-/// It ends with the test's process.
+/// A server on a free port; `serve` handles each of its connections on a separate thread. It ends
+/// with the test's process.
 fn server(serve: impl Fn(&mut Peer) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -29,7 +29,7 @@ fn server(serve: impl Fn(&mut Peer) + Clone + Send + 'static) -> String {
 struct Peer(BufReader<TcpStream>);
 
 impl Peer {
-    /// Reads a request without a body. `false`: the client has hung up.
+    /// Reads a request without a body. `false` if the client has disconnected.
     fn request(&mut self) -> bool {
         let mut line = String::new();
         while line != "\r\n" {
@@ -42,7 +42,7 @@ impl Peer {
     }
 
     fn answer(&mut self) {
-        // Nobody may be there any more.
+        // The client may have disconnected.
         let _ = self.0.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     }
 }
@@ -57,13 +57,13 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
             peer.answer();
         }
     });
-    // Each of four connections is asked five times a second.
+    // Each of four connections is used five times a second.
     let finished = measure(["http", "-c4", "-r20", "-n40", &format!("{url}/x")]);
     let operation = finished.operation("urls", "request");
     let fastest_us = operation["service"]["min_us"].as_f64().expect("a time");
     assert!(fastest_us >= 20_000.0, "an answer after {fastest_us} µs from a server of 20 ms");
-    // Both answers may be read at once: then the request has failed. The last ones of each
-    // connection are never seen.
+    // Both responses may be read at once: then the request has failed. The last extra response on
+    // each connection is never seen.
     let (ok, failed) = (number(&operation["ok"]), failures(&operation));
     let unsolicited = number(&operation["unsolicited"]);
     assert_eq!(
@@ -85,7 +85,7 @@ fn an_answer_larger_than_asked_for_has_failed() {
             peer.answer();
         }
     });
-    // The answers have 40 bytes.
+    // The responses have 40 bytes.
     for (most, ok) in [("39B", 0), ("40", 4)] {
         let finished = measure(["http", "-c2", "-n4", "--max-answer", most, &url]);
         let operation = finished.operation("urls", "request");
@@ -95,25 +95,25 @@ fn an_answer_larger_than_asked_for_has_failed() {
     }
 }
 
-/// How a server fails to answer a request that it has read.
+/// The ways in which a server fails to answer a request that it has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// It hangs up before any byte of an answer.
+    /// It closes the connection before any byte of a response.
     Closed,
     /// It resets the connection instead.
     Reset,
-    /// It hangs up in the middle of the head.
+    /// It closes the connection in the middle of the head.
     InHead,
-    /// It hangs up in the middle of the body.
+    /// It closes the connection in the middle of the body.
     InBody,
-    /// It says nothing.
+    /// It sends nothing.
     Silent,
 }
 
 impl Ending {
     const ALL: [Self; 5] = [Self::Closed, Self::Reset, Self::InHead, Self::InBody, Self::Silent];
 
-    /// Ends so on `peer`.
+    /// Ends in this way on `peer`.
     fn play(self, peer: &mut Peer) {
         let stream = peer.0.get_mut();
         let part: &[u8] = match self {
@@ -127,15 +127,15 @@ impl Ending {
                 let socket = socket2::SockRef::from(&*stream);
                 socket.set_linger(Some(Duration::ZERO)).expect("a socket");
             }
-            // Until the client hangs up.
+            // Until the client disconnects.
             Self::Silent => drop(peer.request()),
             _ => {}
         }
     }
 }
 
-/// Makes five requests, of which the third ends so; tells how often it was sent, and the record of
-/// all.
+/// Makes five requests, the third of which ends in this way; returns how often it was sent, and the
+/// record of all.
 fn third_ends(ending: Ending, method: &str, flag: Option<&str>) -> (u64, Finished) {
     let came = Arc::new(AtomicU64::new(0));
     let requests = Arc::clone(&came);
@@ -171,7 +171,7 @@ fn no_post_is_sent_twice_and_nothing_that_was_answered_in_part() {
             let case = format!("{ending:?} {method} {flag:?}");
             let (sent, finished) = third_ends(ending, method, flag);
             let operation = finished.operation("urls", "request");
-            // Only where not a byte came back, and the connection is known to be gone.
+            // Only if no byte came back, and the connection is known to be closed.
             let unseen = matches!(ending, Ending::Closed | Ending::Reset);
             let may_repeat = match flag {
                 Some("--retry") => true,

@@ -1,4 +1,4 @@
-//! The example `siege-blog`: the two experiments that siege was once used for on CouchDB.
+//! The example `siege-blog`: the two experiments with siege on CouchDB from that blog.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn http(method: &str, url: &str) -> Value {
     serde_json::from_str(&text.expect("text")).expect("JSON")
 }
 
-/// Makes a database and runs both files on it. Nothing fails, and the server has it all.
+/// Creates a database and runs both files on it. Nothing fails, and the server stores everything.
 fn experiment(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/siege-blog");

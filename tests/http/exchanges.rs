@@ -1,4 +1,4 @@
-//! What is sent: redirects, cookies, logins, headers, connections, data of each request.
+//! What is sent: redirects, cookies, logins, headers, connections, and each request's data.
 
 use crate::server::{Seen, Server};
 use crate::springload::{Finished, Running, measure, number, springload};
@@ -9,7 +9,7 @@ fn siege(arguments: &[&str]) -> Finished {
     measure([&["siege"], arguments].concat())
 }
 
-/// The answers per status.
+/// The number of responses per status.
 fn statuses(finished: &Finished) -> Vec<(String, u64)> {
     let operation = finished.operation("urls", "request");
     let statuses = operation["statuses"].as_object().cloned().unwrap_or_default();
@@ -126,7 +126,7 @@ fn each_user_has_cookies_of_its_own() {
     let mut sent: Vec<&str> = seen.iter().map(|seen| seen.header("cookie")).collect();
     sent.sort_unstable();
     sent.dedup();
-    // One request of each user without, three with its own; none with the other path's.
+    // One request of each user without a cookie, three with its own; none with the other path's.
     assert_eq!(seen.iter().filter(|seen| seen.header("cookie").is_empty()).count(), 3);
     assert_eq!((sent.len(), seen.len()), (4, 12));
     assert!(sent[1..].iter().all(|cookie| cookie.starts_with("user=u")), "{sent:?}");
@@ -194,7 +194,7 @@ fn headers_are_sent_once_and_a_body_of_json_is_called_so() {
 #[test]
 fn connections_are_kept_or_not_as_asked() {
     for (arguments, connections) in [
-        // One more, with nothing on it, shows before the run that the server is there.
+        // Before the run, one more connection without a request checks that the server is there.
         (&["siege", "-c3", "-r4"][..], 1 + 12),
         (&["http", "-c3", "-n12"], 1 + 3),
         (&["http", "-c3", "-n12", "--close"], 1 + 12),
@@ -227,7 +227,7 @@ fn what_is_refused_or_broken_has_failed() {
     assert_eq!(figures["transactions"], 4);
     assert_eq!(figures["failed_transactions"], 16);
     assert_eq!(figures["availability"], 20.0);
-    // More than a tenth failed by the server's fault.
+    // More than a tenth failed because of the server.
     assert_eq!(finished.code, 5);
 }
 
@@ -278,7 +278,7 @@ fn compressed_answers_are_decoded_if_asked_for() {
         let reported = run.stdout.contains("the body cannot be decoded as gzip: ");
         assert_eq!(reported, ok == 0, "{}", run.stdout);
     }
-    // What was received is what came over the wire.
+    // The received bytes are those on the wire, before decoding.
     let bytes = |encoding: &str| {
         let run = run(login, &["--decode", "-H", &format!("Accept-Encoding: {encoding}")]);
         number(&run.operation("urls", "request")["bytes_received"])

@@ -1,4 +1,5 @@
-//! The twelve figures beside those of the real siege, on the same load with a constant answer.
+//! The twelve figures compared with those of the real siege, under the same load with a constant
+//! response.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use crate::springload::measure;
 const USERS: u64 = 5;
 const REPS: u64 = 25;
 
-/// What siege prints of a run, as JSON; `None`, and a word about it, where it is not installed.
+/// The output of siege for a run, as JSON; `None`, with a message, if it is not installed.
 fn real_siege(home: &Path, url: &str) -> Option<Value> {
     let siege = |arguments: &[&str]| {
         let mut command = Command::new("timeout");
@@ -41,8 +42,8 @@ fn near(a: f64, b: f64, slack: f64) -> bool {
     (a - b).abs() <= slack + 0.1 * a.abs().max(b.abs())
 }
 
-/// What differs, where it should not. Rates and times may by a tenth, and by siege's clock, which
-/// goes in steps of 10 ms.
+/// Figures that differ too much. Rates and times may differ by a tenth, and by the resolution of
+/// siege's clock, 10 ms.
 fn differences(siege: &Value, ours: &Value) -> Vec<String> {
     let value = |of: &Value, key: &str| of[key].as_f64().unwrap_or(f64::NAN);
     let exact = [
@@ -74,10 +75,10 @@ fn differences(siege: &Value, ours: &Value) -> Vec<String> {
 fn the_figures_are_sieges() {
     let server = Server::start();
     let home = tempfile::tempdir().expect("a folder");
-    // The server sets the pace: both tools wait for it almost all of the time.
+    // The server determines the pace: both tools wait for it almost all of the time.
     let url = format!("{}/slow/50", server.url);
     let (users, reps) = (format!("-c{USERS}"), format!("-r{REPS}"));
-    // A machine that is busy with other things may disturb some of the runs.
+    // On a machine that is busy with other things, some of the runs may be disturbed.
     let mut differs = Vec::new();
     for _ in 0..10 {
         let Some(siege) = real_siege(home.path(), &url) else { return };

@@ -17,7 +17,7 @@ fn text(kind: &str, text: &str) -> Value {
     json!({ "mimeType": kind, "text": text })
 }
 
-/// Stores a recording of these, and returns where.
+/// Saves a recording of these entries, and returns its path.
 fn recorded(folder: &Path, entries: &[Value]) -> String {
     let file = folder.join("session.har");
     let log = json!({ "log": { "version": "1.2", "creator": {}, "entries": entries } });
@@ -68,7 +68,7 @@ fn the_list_sends_what_was_recorded() {
         assert_eq!((&*seen.method, seen.path.replace('}', "%7D")), (*method, path));
         let as_recorded = body["text"].as_str().unwrap_or_default();
         assert_eq!(seen.body, if as_sent.is_empty() { as_recorded } else { as_sent });
-        // What a server reads of JSON is the same.
+        // The JSON that a server parses is the same.
         if body["mimeType"] == "application/json" {
             let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
             assert_eq!(read(&seen.body), read(as_recorded));
@@ -78,7 +78,7 @@ fn the_list_sends_what_was_recorded() {
     }
 }
 
-/// Nobody wants to put load on the servers of others that a page asks for something.
+/// Load on third-party servers that a page also uses is never intended.
 #[test]
 fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -123,7 +123,7 @@ fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
     assert!(!more.stdout.contains("s3cret"), "{}", more.stdout);
 }
 
-/// A list is read again: a name must not add a line to it, nor command the terminal.
+/// The list is parsed again: a name must not add a line to it, or control the terminal.
 #[test]
 fn a_name_is_one_line_of_the_list() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The limit on what is in flight in an open loop, seen from the server.
+//! The limit on operations in flight in an open loop, as seen by the server.
 
 use crate::server::Server;
 use crate::springload::{measure, number};
@@ -29,6 +29,6 @@ fn a_slow_answer_leaves_its_connection_no_work_for_the_end() {
     let mut ok: Vec<_> = ok.as_array().expect("connections").iter().map(number).collect();
     ok.sort_unstable();
     assert_eq!(ok.iter().sum::<u64>(), 400);
-    // 300 of 400 fell due while it waited.
+    // 300 of 400 were due while it stalled.
     assert!(ok[0] < 90 && ok[1] > 100, "{ok:?}");
 }

@@ -1,5 +1,5 @@
-//! Lists of more requests than a record has: all are sent, the record stays small, and it can be
-//! run again as long as the file with the others is what it was.
+//! Lists of more requests than a record can hold: all are sent, the record stays small, and it can
+//! be run again as long as the file with the others is unchanged.
 
 use crate::server::Server;
 use crate::springload::{Finished, Run, measure, number};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A file of so many URLs.
+/// A file with this many URLs.
 fn list(folder: &Path, server: &Server, count: usize) -> String {
     let url = |number| format!("{}/page/{number}?q=a%20b\n", server.url);
     let file = folder.join("urls.txt");
@@ -39,7 +39,7 @@ fn all_of_a_long_list_is_sent_and_its_beginning_is_stored() {
     assert_eq!(long["sha256"].as_str().map(str::len), Some(64));
     let bytes = fs::metadata(run.output().join("run.json")).expect("a record").len();
     assert!(bytes < 1_000_000, "{bytes} bytes");
-    // The record is enough as long as the file is what it was.
+    // The record is enough as long as the file is unchanged.
     let second = again(&run).passed();
     assert_eq!(server.whats().len(), 6_000);
     assert_eq!(number(&second.operation("urls", "request")["ok"]), 3_000);
@@ -76,7 +76,7 @@ fn a_plan_has_all_of_a_long_list() {
     let run = Run::of(&["run", &kept.display().to_string()]).finish().passed();
     assert_eq!(number(&run.operation("urls", "request")["ok"]), 1_500);
     assert_eq!(server.whats().last().map(String::as_str), Some("GET /page/1499?q=a%20b"));
-    // Agents are given all of it, too.
+    // Agents also receive all of it.
     let file = list(folder.path(), &server, 1_500);
     let words = ["http", "-f", &file, "-n", "1500", "-c", "2", "--agents", "2"];
     let run = measure(words).passed();

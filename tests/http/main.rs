@@ -1,5 +1,5 @@
-//! Load on any HTTP server: what goes over the wire, as seen by a server that shares no code with
-//! springload's client, and siege's figures beside siege's own.
+//! Load on any HTTP server: the traffic as seen by a server that shares no code with springload's
+//! client, and siege's figures compared with siege's own.
 
 mod answers;
 mod blog;

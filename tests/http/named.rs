@@ -1,4 +1,4 @@
-//! Requests of a list that have names: a row for each, whose count is what the server was asked.
+//! Named requests of a list: a row for each, whose count matches the server's.
 
 use crate::server::Server;
 use crate::springload::{failures, measure, number};
@@ -28,7 +28,7 @@ fn each_name_has_a_row_with_what_was_asked() {
     assert_eq!(number(&run.operation("urls", "home")["requests"]), 20);
     let text = run.report("text").stdout;
     assert!(text.contains("log-in") && text.contains("home") && text.contains("all"), "{text}");
-    // A name that no request has.
+    // A name without a request.
     let words = ["http", &home, "-n", "4", "--fail-if", "hom.p99 > 1s"];
     measure(words).refused(2, &["--fail-if: no stage does", "give all, home"]);
 }

@@ -1,4 +1,4 @@
-//! What is refused before anything is sent: one line each, and nobody connects.
+//! Mistakes that are refused before anything is sent, with one line each and without a connection.
 
 use crate::server::Server;
 use crate::springload::springload;

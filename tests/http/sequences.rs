@@ -1,5 +1,5 @@
-//! Sequences in a list of requests: what each step sends of the answers before it, what becomes of
-//! a sequence whose step fails, and lists of values.
+//! Sequences in a list of requests: what each step takes from the responses before it, what happens
+//! to a sequence whose step fails, and lists of values.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::fs;
 use crate::server::{Seen, Server};
 use crate::springload::{Finished, Run, failures, measure, number};
 
-/// A list with a sequence of three requests, and one request alone.
+/// A list with a sequence of three requests, and a single request.
 fn list(server: &Server, folder: &std::path::Path) -> String {
     let list = folder.join("shop.txt");
     let text = format!(
@@ -34,7 +34,7 @@ fn list(server: &Server, folder: &std::path::Path) -> String {
 fn counts(run: &Finished) -> BTreeMap<&'static str, (u64, u64)> {
     let each = ["order", "log-in", "cart", "pay", "home"].map(|name| {
         let operation = run.operation("urls", name);
-        // What was never done has no row.
+        // A request that was never made has no row.
         let done = !operation.is_null();
         (name, if done { (number(&operation["ok"]), failures(&operation)) } else { (0, 0) })
     });
@@ -48,7 +48,7 @@ fn each_step_sends_what_the_ones_before_it_were_answered() {
     let words = ["http", "-f", &list, "-n", "60", "-c", "3", "--data", "user=ann lee,b\"o\"b"];
     let run = measure([&words[..], &["--fail-if", "order.err > 0"]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    // The server pays an order only with the tag and the token that belong to it.
+    // The server only accepts a payment with the tag and the token of its order.
     let all = ["order", "log-in", "cart", "pay", "home"].map(|name| (name, (30, 0)));
     assert_eq!(counts(&run), all.into());
     assert_eq!(number(&run.stage("urls")["load"]["begun"]), 60);
@@ -62,7 +62,7 @@ fn each_step_sends_what_the_ones_before_it_were_answered() {
         .collect();
     paid.sort_unstable_by_key(|id| id.parse::<u64>().expect("a number"));
     assert_eq!(paid, (0..30).map(|id| id.to_string()).collect::<Vec<_>>());
-    // Each value as its place asks: in a form, in JSON, in a header, in an address.
+    // Each value is encoded for its place: a form, JSON, a header, an address.
     for (part, places) in [
         ("/login", ["user=ann%20lee", "user=b%22o%22b"]),
         ("/orders", [r#"{"by":"ann lee","n":3}"#, r#"{"by":"b\"o\"b","n":3}"#]),
@@ -74,7 +74,7 @@ fn each_step_sends_what_the_ones_before_it_were_answered() {
     }
     let by = |it: &&Seen| it.path.ends_with("?by=ann%20lee") || it.path.ends_with("?by=b%22o%22b");
     assert!(paths("?by=").iter().all(by));
-    // What is looked at may be compressed as everything else.
+    // Responses with saved values may be compressed like all others.
     let encoding = |part: &str| paths(part)[0].header("accept-encoding").to_owned();
     assert_eq!([encoding("/login"), encoding("/home")], ["gzip, deflate"; 2]);
     let text = run.report("text").stdout;
@@ -84,9 +84,9 @@ fn each_step_sends_what_the_ones_before_it_were_answered() {
 #[test]
 fn a_step_that_fails_ends_the_sequence_which_counts_once() {
     for (users, saved, expected) in [
-        // Nobody may log in: no order is begun.
+        // The login is refused: no order is begun.
         ("nobody", "said.0.it", [("order", (0, 10)), ("log-in", (0, 10)), ("cart", (0, 0))]),
-        // The answer lacks what the next step needs.
+        // The response lacks a value that the next step needs.
         ("ann", "said.7.it", [("order", (0, 10)), ("log-in", (0, 10)), ("cart", (0, 0))]),
     ] {
         let (server, folder) = (Server::start(), tempfile::tempdir().expect("a folder"));
@@ -125,7 +125,7 @@ fn at_a_rate_a_sequence_is_due_as_one_and_a_list_used_once_ends_the_run() {
     let run = measure(words);
     let (begun, sequences) = (&run.stage("urls")["load"], run.operation("urls", "order"));
     assert_eq!((number(&begun["begun"]), number(&sequences["ok"])), (25, 25), "{sequences}");
-    // All steps of a sequence take the same row, and no row is taken twice.
+    // All steps of a sequence use the same row, and no row is used twice.
     let seen = server.seen();
     let of = |what: &str| {
         let part = |it: &Seen| (it.what().contains(what)).then(|| it.clone());
@@ -165,7 +165,7 @@ fn a_stored_plan_has_its_sequences_and_says_which_headers_are_not_stored() {
         ["POST /shop/login", "POST /shop/orders", "PUT /shop/orders/0?by=ann", "GET /home"];
     assert_eq!(whats[..4], sequence);
     assert_eq!(whats.len(), 8, "{whats:?}");
-    // A step without the one in front of it.
+    // A step without the one before it.
     let text = planned.stdout.replacen("\"sequence\": \"order\"", "\"sequence\": \"other\"", 1);
     fs::write(&plan, text).expect("a plan");
     again().refused(2, &["http.requests.1", "goes on with a sequence that has not begun"]);

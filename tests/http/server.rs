@@ -1,4 +1,4 @@
-//! A small HTTP server, made with hyper, that remembers everything it is asked.
+//! A small HTTP server, made with hyper, that records every request.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 
-/// One request as it came.
+/// One request as received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -33,7 +33,7 @@ impl Seen {
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The value of a header; empty without one.
+    /// The value of a header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.all(name).first().copied().unwrap_or_default()
     }
@@ -50,7 +50,7 @@ struct State {
     connections: AtomicUsize,
     cookies: AtomicUsize,
     orders: AtomicUsize,
-    /// Requests that are being answered, and the most that ever were.
+    /// The number of requests being answered, and its maximum so far.
     at_once: (AtomicUsize, AtomicUsize),
 }
 
@@ -92,12 +92,12 @@ impl Server {
         self.seen().iter().map(Seen::what).collect()
     }
 
-    /// Connections that were opened so far.
+    /// The number of connections opened so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// The most requests that were ever answered at once.
+    /// The largest number of requests that were answered at once.
     pub(crate) fn most_at_once(&self) -> usize {
         self.state.at_once.1.load(Ordering::SeqCst)
     }
@@ -134,7 +134,8 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
     }
 }
 
-/// A shop: who logs in gets a token, which an order needs; who pays for one needs its tag, too.
+/// A shop: a login returns a token, which is needed for an order; paying for one also needs its
+/// tag.
 fn shop(
     path: &[&str],
     body: &str,
@@ -186,7 +187,7 @@ async fn answer(
             let place = head.uri.query().unwrap_or("/landed");
             response = response.header(LOCATION, place);
         }
-        // A header, as `/with/200?age=5`.
+        // Adds a header, as in `/with/200?age=5`.
         ["with", code] => {
             let (name, value) = head.uri.query().and_then(|it| it.split_once('=')).expect("one");
             response = response.status(code.parse::<u16>().expect("a status")).header(name, value);
@@ -220,7 +221,7 @@ async fn answer(
             response = response.header(CONTENT_ENCODING, "gzip");
             body = Bytes::from(gzip(b"hello").split_off(1));
         }
-        // The first answer is a slow one.
+        // The first response is slow.
         ["stumble", ms] if state.seen.lock().expect("a list").len() == 1 => {
             tokio::time::sleep(Duration::from_millis(ms.parse().expect("a number"))).await;
         }

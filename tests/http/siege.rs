@@ -1,5 +1,5 @@
-//! Siege's command line as siege 4.0.7 has it: what is requested, what is printed, beside the real
-//! program where it is installed.
+//! The command line of siege 4.0.7: what is requested and what is printed, compared with the real
+//! program if it is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ fn once_is_once_for_each_user() {
     let finished = measure(["siege", "-b", "-c3", "-ronce", "-f", &list]).passed();
     let each: Vec<_> = (0..10).flat_map(|n| vec![format!("GET /{n}"); 3]).collect();
     assert_eq!(sorted(server.whats()), each);
-    // Everyone begins with the first.
+    // Every user begins with the first.
     let first = server.whats()[..3].to_vec();
     assert!(first.contains(&"GET /0".to_owned()), "{first:?}");
     assert!(finished.stdout.contains("Transactions:\t\t          30 hits\n"));
@@ -140,7 +140,7 @@ fn version_configuration_and_debugging() {
     assert_eq!(debug.matches("\r\n\r\na=1\nHTTP/1.1 200 OK\r\n").count(), 2, "{debug}");
 }
 
-/// What the real siege prints on stdout; `None`, and a word about it, where it is not installed.
+/// The output of the real siege on stdout; `None`, with a message, if it is not installed.
 fn real(home: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("timeout");
     command.args(["60", "siege"]).args(arguments).env("HOME", home).stdin(Stdio::null());
@@ -151,8 +151,8 @@ fn real(home: &Path, arguments: &[&str]) -> Option<String> {
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Lines of text that do not differ from run to run: of heads the first line, of verbose lines
-/// all but the time.
+/// The parts of the output that do not differ from run to run: the first line of heads, and verbose
+/// lines without the time.
 fn stable_lines(stdout: &str) -> Vec<String> {
     let line = |line: &str| {
         let line = line.trim_end().replace("HTTP/1.0", "HTTP/1.1");

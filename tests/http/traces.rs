@@ -1,5 +1,5 @@
-//! `springload ycsb run rest`: YCSB's replay of traces, checked by the server, and by what YCSB's
-//! `BasicDB` was told.
+//! `springload ycsb run rest`: YCSB's trace replay, checked by the server, and against the
+//! operations that YCSB's `BasicDB` received.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn what_the_traces_say_goes_over_the_wire() {
         assert_eq!(number(&operation["requests"]), count, "{kind}");
         assert_eq!(number(&operation["http_requests"]), count, "{kind}");
     }
-    // Below a path of its own, the server knows no statuses.
+    // Under a subpath, the server does not simulate statuses.
     assert!(run.stdout.contains("[DELETE], Return=OK, "), "{}", run.stdout);
 }
 
@@ -105,7 +105,7 @@ fn basic_prints_what_ycsbs_basicdb_prints_of_traces() {
     let mut words: Vec<&str> = mix.iter().flat_map(|property| ["-p", property]).collect();
     words.extend(["-p", "fieldlength=3"]);
     let run = replay("basic", folder.path(), &words).passed();
-    // The lines of `RestWorkload` with `BasicDB`, of YCSB's head on Java 17; texts are random.
+    // The lines of `RestWorkload` with `BasicDB`, from YCSB's head on Java 17; texts are random.
     for (start, end) in [
         ("READ null /a?x=1 [ <all fields>]", ""),
         ("INSERT null /new [ data=", " ]"),

@@ -11,7 +11,7 @@ fn ids(answer: &Value) -> Vec<&str> {
     answer["results"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
 }
 
-/// A sequence as it goes into a query: servers have strings or numbers.
+/// A sequence as used in a query: servers have strings or numbers.
 fn since(seq: &Value) -> String {
     seq.as_str().map_or_else(|| seq.to_string(), str::to_owned)
 }

@@ -212,7 +212,7 @@ pub(crate) fn batch_ok_answers_without_a_revision(server: &Server) {
 
 pub(crate) fn too_large_a_document_is_refused(server: &Server) {
     let scratch = Scratch::new(server);
-    // In a bulk, so that the answer does not race against the rest of the body.
+    // In bulk, so that the response does not race against the rest of the body.
     let large = json!({"docs": [{"_id": "a", "x": "x".repeat(9_000_000)}, {"_id": "b"}]});
     let answer = scratch.post("_bulk_docs", &large).expect(413);
     assert_eq!(answer.header("connection").to_ascii_lowercase(), "close");

@@ -1,4 +1,4 @@
-//! The cases by name, and what pouchdb-server is known to do otherwise.
+//! The cases by name, and the known differences of pouchdb-server.
 
 mod bulk;
 mod changes;
@@ -8,7 +8,7 @@ mod server;
 
 use crate::servers::Server;
 
-/// One thing a CouchDB does.
+/// A test of one behavior of CouchDB.
 pub(crate) type Case = fn(&Server);
 
 macro_rules! cases {
@@ -111,7 +111,7 @@ cases! {
     }
 }
 
-/// Cases which pouchdb-server 4.2.0 fails, and why.
+/// Cases that pouchdb-server 4.2.0 fails, and the reasons.
 pub(crate) const POUCHDB_DIFFERENCES: &[(&str, &str)] = &[
     ("welcome_says_couchdb", "greets with express-pouchdb"),
     ("answers_are_declared_as_json", "sends text/plain to who does not accept JSON by name"),

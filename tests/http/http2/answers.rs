@@ -1,4 +1,4 @@
-//! What is made of answers: the same as with HTTP/1.1.
+//! Responses have the same effect as with HTTP/1.1.
 
 use std::fs;
 
@@ -150,7 +150,7 @@ fn large_bodies_pass_both_ways_and_none_is_larger_than_allowed() {
     }
     let (_, request) = one(&["-n", "2", "--max-answer", "2001000", &url("/big/2000000")]);
     assert_eq!(number(&request["ok"]), 2);
-    // An answer that comes before the body has been read ends the sending.
+    // A response that arrives before the body has been read ends the sending.
     let (_, request) = one(&["-n", "2", "--body", &body, &url("/early")]);
     assert_eq!(request["failures"]["too_large"], 2, "{request}");
 }

@@ -1,4 +1,4 @@
-//! What becomes of requests whose stream or connection ends before their answer.
+//! Requests whose stream or connection ends before their response.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::server::Node;
 use crate::springload::{Running, failures, measure, number};
 
-/// One user who makes one request on a connection of its own.
+/// One user who makes one request on a separate connection.
 fn single(node: &Node, method: &str, path: &str) -> (serde_json::Value, String) {
     let url = format!("{}{path}", node.url);
     let words = ["http", "--http2", "-c", "1", "--threads", "1", "-n", "1", "--no-retry"];
@@ -36,8 +36,8 @@ fn a_stream_that_the_server_resets_is_reported_by_its_reason() {
     }
 }
 
-/// A server that closes its connections after so many requests says which it has not looked at:
-/// these are sent again, and only these.
+/// A server that closes its connections after this many requests reports which ones it has not
+/// processed: these are sent again, and no others.
 #[test]
 fn what_a_server_that_goes_away_has_not_looked_at_is_sent_again_and_nothing_else() {
     for (streams, users) in [("1", "4"), ("10", "10")] {
@@ -51,7 +51,7 @@ fn what_a_server_that_goes_away_has_not_looked_at_is_sent_again_and_nothing_else
         assert_eq!(number(&seen["answered"]), 390, "none twice");
         assert!(number(&seen["goaways"]) >= 28, "{seen}");
         let more = number(&request["http_requests"]) - 390;
-        // Nothing of what the client itself has seen in time is sent in vain.
+        // Nothing is sent in vain if the client has noticed in time.
         assert_eq!(number(&request["resent"]), more);
         assert!(streams == "1" || more > 0, "{request}");
     }
@@ -66,7 +66,7 @@ fn with_a_connection_all_its_streams_are_lost() {
     let text = format!("get: {url}/slow/5000\npost: {url}/slow/5000 POST x\ndie: {url}/die\n");
     fs::write(&list, text).expect("a list");
     let list = list.display().to_string();
-    // In turn: each of three users begins with another one, on one connection.
+    // In turn: each of three users begins with a different one, on one connection.
     let words = ["http", "--http2", "--streams", "3", "-c", "3", "--threads", "1", "-n", "3"];
     let run = measure([&words[..], &["--no-retry", "-f", &list]].concat());
     for (name, failure) in [("get", "reset"), ("post", "unanswered"), ("die", "reset")] {
@@ -102,7 +102,7 @@ fn a_request_that_takes_too_long_is_given_up_alone() {
     let running = Running::start(
         [&words[..], &["--random", "--seed", "7", "-r", "40", "-d", "10m"]].concat(),
     );
-    // Before it ends: then all that is left is given up.
+    // Before the end of the run, when everything left is given up.
     let mut cancelled = 0;
     for _ in 0..6_000 {
         cancelled = node.seen()["resets"]["/slow/60000 8"].as_u64().unwrap_or(0);
@@ -123,7 +123,7 @@ fn a_request_that_takes_too_long_is_given_up_alone() {
     assert!(number(&quick["ok"]) > given_up, "{quick}");
 }
 
-/// Nobody knows whether a connection is still there on which nothing comes any more.
+/// A silent connection may be alive or dead.
 #[test]
 fn a_connection_on_which_nothing_comes_for_as_long_as_a_request_may_take_is_replaced() {
     let Some(node) = Node::h2c() else { return };

@@ -1,4 +1,4 @@
-//! HTTP/2 beside an HTTP/2 server of Node.js, and beside bytes that no server should send.
+//! HTTP/2 against a Node.js server, and against bytes that no server should send.
 
 mod answers;
 mod lost;

@@ -1,4 +1,4 @@
-//! Servers that do not speak HTTP/2, and what HTTP/2 does not have.
+//! Servers that do not speak HTTP/2, and features that HTTP/2 lacks.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::springload::springload;
 
 const CURE: &str = "leave --http2 out";
 
-/// What is said when the first request of HTTP/2 is tried on a URL.
+/// The result of trying a first HTTP/2 request on a URL.
 fn tried(url: &str) -> crate::springload::Finished {
     springload(["http", "--http2", "-k", "-n", "1", url])
 }
@@ -24,7 +24,7 @@ fn a_server_that_does_not_agree_on_http_2_with_tls_is_refused_in_words() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(node) = Node::secure(mode, folder.path()) else { return };
         tried(&node.url).refused(3, &["the server does not speak HTTP/2", CURE]);
-        // Nothing of HTTP/2 was sent to a server that has not agreed to it.
+        // No HTTP/2 was sent to a server that has not agreed to it.
         assert_eq!(node.count("requests"), 0, "{mode}");
     }
 }
@@ -42,7 +42,7 @@ fn a_server_that_hangs_up_is_told_from_one_that_is_not_there() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let server = std::thread::spawn(move || {
-        // The second asks whether TLS is spoken.
+        // The second connection checks for TLS.
         for _ in 0..2 {
             drop(listener.accept());
         }
@@ -68,6 +68,6 @@ fn what_http_2_does_not_have_is_refused_before_anything_is_sent() {
     assert_eq!(framed.stderr.matches("Transfer-Encoding").count(), 1, "{}", framed.stderr);
     of(&["--http2", "--streams", "2", "--close"]).refused(2, &["--streams", "--close"]);
     of(&["--http2", "--streams", "0"]).refused(2, &["--streams"]);
-    // Both are fine, and so nothing is wrong but that nothing listens there.
+    // Both flags are accepted, so the only error is that nothing listens there.
     of(&["--http2", "-H", "TE: trailers", "--close"]).refused(3, &["connection refused"]);
 }

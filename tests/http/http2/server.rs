@@ -21,17 +21,17 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// HTTP/2 without TLS; `None`, and a word about it, without Node.js.
+    /// HTTP/2 without TLS; `None`, with a message, if Node.js is not installed.
     pub(super) fn h2c() -> Option<Self> {
         Self::start(&json!({ "mode": "h2c" }))
     }
 
-    /// The same with these settings.
+    /// The same with other settings.
     pub(super) fn with(settings: &Value) -> Option<Self> {
         Self::start(&json!({ "mode": "h2c", "settings": settings }))
     }
 
-    /// A server with the certificate in this folder, which is written there.
+    /// A server whose certificate is written to this folder.
     pub(super) fn secure(mode: &str, folder: &Path) -> Option<Self> {
         write_certificates(folder);
         let [key, cert] = ["key.pem", "server.pem"].map(|name| folder.join(name));
@@ -61,12 +61,12 @@ impl Node {
         Some(Self { process, url: format!("{scheme}://127.0.0.1:{port}"), control_url })
     }
 
-    /// What it has been asked so far.
+    /// The requests that it has received so far.
     pub(super) fn seen(&self) -> Value {
         self.asked("/")
     }
 
-    /// The same; `/ping` has it ask all its clients first whether they are there.
+    /// The same; with `/ping` it first sends pings to all its clients.
     pub(super) fn asked(&self, path: &str) -> Value {
         let mut answer =
             ureq::get(format!("{}{path}", self.control_url)).call().expect("an answer");
@@ -74,7 +74,7 @@ impl Node {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// A number of what it tells.
+    /// One of its counters.
     pub(super) fn count(&self, name: &str) -> u64 {
         number(&self.seen()[name])
     }

@@ -1,4 +1,4 @@
-//! How requests are spread over connections, and that none waits for another.
+//! How requests are spread over connections without waiting for each other.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn as_many_users_share_a_connection_as_are_asked_for_and_both_sides_count_the_sa
         let words = ["http", "--http2", "--streams", streams, "-c", "200", "-n", "4000"];
         let run = measure([&words[..], &["--threads", "1", &node.url]].concat()).passed();
         let seen = node.seen();
-        // One more has shown that the server speaks HTTP/2.
+        // One more connection checked that the server speaks HTTP/2.
         assert_eq!(number(&seen["connections"]) - before, connections + 1, "{streams}");
         let request = run.operation("urls", "request");
         assert_eq!((number(&request["ok"]), failures(&request)), (4_000, 0));
@@ -30,7 +30,7 @@ fn with_several_threads_each_has_connections_of_its_own() {
     let Some(node) = Node::h2c() else { return };
     let words = ["http", "--http2", "--streams", "10", "-c", "30", "-n", "300", "--threads", "2"];
     measure([&words[..], &[&node.url]].concat()).passed();
-    // 15 users on each, and one connection that has shown that the server speaks HTTP/2.
+    // 15 users on each, and one connection that checked that the server speaks HTTP/2.
     assert_eq!(node.count("connections"), 4 + 1);
 }
 
@@ -67,8 +67,8 @@ fn a_limit_of_the_server_on_streams_is_reported_before_anything_is_sent() {
     assert_eq!((node.count("requests"), node.count("most") <= 16), (160, true));
 }
 
-/// The server is stopped in the middle: whoever should have been served then waits from the moment
-/// when they were due.
+/// The server is stopped in the middle: requests that were due then count their wait from that
+/// time.
 #[test]
 fn the_wait_for_a_server_that_stands_still_is_counted_from_when_requests_were_due() {
     let Some(node) = Node::h2c() else { return };
@@ -88,7 +88,7 @@ fn the_wait_for_a_server_that_stands_still_is_counted_from_when_requests_were_du
     let begun = number(&run.stage("urls")["load"]["begun"]);
     assert_eq!((number(&request["ok"]), failures(&request)), (begun, 0));
     let of = |name: &str| request["response"][name].as_f64().expect("a time");
-    // About 100 were due in the second in which nothing was answered.
+    // About 100 were due in the second without responses.
     assert!(of("max_us") >= 900e3, "{request}");
     assert!(of("p90_us") >= 300e3, "{request}");
 }
@@ -102,6 +102,6 @@ fn agents_share_the_users_and_have_connections_of_their_own() {
     assert_eq!((number(&request["ok"]), failures(&request)), (400, 0));
     let seen = node.seen();
     assert_eq!(number(&seen["requests"]), 400);
-    // 10 users of each agent on two, and one of each process that has shown what the server speaks.
+    // 10 users of each agent on two connections, and one per process that checked for HTTP/2.
     assert_eq!(number(&seen["connections"]), 2 * 2 + 3, "{seen}");
 }

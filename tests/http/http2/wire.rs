@@ -18,7 +18,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The status 200 from the static table, and a length, spelled with its name from there.
+/// The status 200 from the static table, and a length whose name comes from there.
 fn head(length: Option<&str>) -> Vec<u8> {
     let mut block = vec![0x88];
     if let Some(length) = length {
@@ -28,15 +28,15 @@ fn head(length: Option<&str>) -> Vec<u8> {
     block
 }
 
-/// What is sent as the answer to a stream, until it returns `false`.
+/// Sends the response to a stream; returns `false` to end the connection.
 type Says = Arc<dyn Fn(u32, &mut TcpStream) -> bool + Send + Sync>;
 
-/// A server that answers each request with bytes, and takes no notice of anything else.
+/// A server that answers each request with given bytes, and ignores everything else.
 fn server(says: impl Fn(u32, &mut TcpStream) -> bool + Send + Sync + 'static) -> String {
     let (says, listener): (Says, _) = (Arc::new(says), TcpListener::bind("127.0.0.1:0"));
     let listener = listener.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    // It ends with the process of the test.
+    // It ends with the test's process.
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let says = says.clone();
@@ -68,7 +68,7 @@ fn asked(url: &str) -> Finished {
     measure([&words[..], &["--timeout", "20s", url]].concat())
 }
 
-/// The answer in these frames: the headers, and a body.
+/// The result of a response in these frames: the headers, and a body.
 fn answer(length: Option<&'static str>, body: &'static [u8]) -> Finished {
     let url = server(move |id, stream| {
         let frames =
@@ -90,7 +90,7 @@ fn a_body_is_as_long_as_its_length_says() {
     }
 }
 
-/// Headers that are begun and never end, in more frames than memory would hold.
+/// Headers that begin and never end, in more frames than memory could hold.
 #[test]
 fn endless_headers_are_not_waited_for() {
     let url = server(|id, stream| {
@@ -137,7 +137,7 @@ fn headers_may_be_as_long_as_with_http_1_1() {
 
 #[test]
 fn what_nobody_asked_for_ends_the_connection() {
-    // An answer on a stream that was never opened.
+    // A response on a stream that was never opened.
     let url = server(|id, stream| {
         let nobody = frame(HEADERS, END_HEADERS | END_STREAM, id + 100, &head(None));
         stream.write_all(&nobody).is_ok()
