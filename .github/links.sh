@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# links.sh REPOSITORY REF FILE...: makes the relative links of these files at the top lead to that
-# revision of the repository, whose address only whoever publishes it knows. In a package, and on
-# the page of a registry, there is nothing that they could lead to.
+# links.sh REPOSITORY REF FILE...: makes the relative links in these top-level files point to that
+# revision of the repository, whose address is only known when it is published. In a package, and on
+# the page of a registry, they would have no target.
 set -euo pipefail
 repository=$1 ref=$2
 shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licences, the notices of
-# `make notices` and what to read.
+# `make notices` and the documentation.
 set -euo pipefail
 binary=$1 name=$2 folder=$3
 mkdir "$name"

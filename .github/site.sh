@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # site.sh FOLDER [REPOSITORY REF]: the sources of the site: docs/, with README.md as its first page.
-# Links that leave these lead to that revision of the repository; without its address, only their
-# text stays, because a site has nothing that they could lead to.
+# Links to other files point to that revision of the repository; without its address, only their
+# text is kept, because they would have no target on the site.
 set -euo pipefail
 folder=$1
 export REPOSITORY=${2:-} REF=${3:-main}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Client CPU per operation and throughput on HBase, beside YCSB with its own binding, on the same
-# server and the same records, the two in turn. Writes the last section of docs/benchmarks.md.
+# Client CPU per operation and throughput on HBase, compared with YCSB and its own binding, on the
+# same server and the same records, alternately. Writes the last section of docs/benchmarks.md.
 #
 #   YCSB=ycsb-0.17.0/bin/ycsb HBASE_CONF=/etc/hbase/conf benches/hbase.sh
 #
 # YCSB names its launcher, HBASE_CONF the folder of the server's hbase-site.xml, BINDING YCSB's
 # binding (hbase20). ROUNDS, RECORDS, OPERATIONS and THREADS change the effort, OUT the file. The
-# table stays on the server: its name is told at the end.
+# table stays on the server; its name is printed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,9 +57,9 @@ run() {
     awk -F', ' -v cpu="$cpu" '
         /Throughput/ { split(cpu, part, " "); print part[1] + part[2], $3 }' "$work/output"
 }
-# CPU per operation in microseconds, and the throughput of the longer run. The CPU is what a run
-# takes more than one of a quarter of its length: the start of the Java machine and most of its
-# compiling do not count.
+# CPU per operation in microseconds, and the throughput of the longer run. The CPU is the difference
+# between a run and one of a quarter of its length, so that the JVM's start and most of its
+# compilation do not count.
 measure() {
     local long short
     short=$(run "$1" "$2" $((operations / 4)))
@@ -76,7 +76,7 @@ middle() {
 }
 median() { sort -n -k1,1 "$1" | awk '{ of[NR] = $1 } END { print of[int((NR + 1) / 2)] }'; }
 
-# The records are YCSB's own: what springload reads here, its binding has written.
+# The records are written by YCSB's own binding, and read by both.
 "${ycsb[@]}" load "${common[@]}" -p operationcount=1 >"$work/output" 2>"$work/errors" || {
     cat "$work/errors" >&2
     exit 1
@@ -110,7 +110,7 @@ TEXT
     done
 } >"$work/section"
 touch "$out"
-# The lines before it, without empty ones at their end.
+# The lines before it, without trailing empty ones.
 { printf '%s\n\n' "$(sed '/^## HBase/,$d' "$out")"; cat "$work/section"; } >"$work/whole"
 cp "$work/whole" "$out"
 cat "$work/section"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What load generators say of servers that are slow in known ways, beside the truth: writes the
-# results into docs/pathologies.md, from "## Results" on. What stands above that is written by hand
-# and says how the truth is computed.
+# What load generators report about servers that are slow in known ways, compared with the truth:
+# writes the results into docs/pathologies.md, from "## Results" on. The text above that is written
+# by hand and explains how the truth is computed.
 #
-# Each tool has a server of its own, and all run at the same time, so that what else happens on the
-# machine happens to all. RATE a second for LENGTH seconds, once as it is and once beside BUSY
-# loops that take all the processor that they get. Run are springload and those that the PATH has of
-# wrk2, vegeta, k6, oha, hey, bombardier and wrk, with the flags that they have by default. Siege
-# has no percentiles to compare.
+# Each tool has its own server, and all run at the same time, so that disturbances of the machine
+# affect all of them. RATE per second for LENGTH seconds, once undisturbed and once beside BUSY
+# loops that use as much of the processor as they get. The tools are springload and, if they are in
+# the PATH, wrk2, vegeta, k6, oha, hey, bombardier and wrk, with their default flags. Siege has no
+# percentiles to compare.
 # SPRINGLOAD names a binary to use instead of building one, PATHOLOGIES the file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,8 +26,8 @@ stop() {
 trap 'stop; wait; rm -rf "$work"' EXIT
 [ -n "${SPRINGLOAD:-}" ] || cargo build --profile dist --quiet
 
-# Each scenario: its name, the flags of its server, and the same as variables of the law below, in
-# milliseconds.
+# Each scenario: its name, the flags of its server, and the same as variables for the model below,
+# in milliseconds.
 half=$((seconds / 2))
 scenarios=(
     "Steady: 10 ms|--delay 10ms|usual=10"
@@ -72,7 +72,7 @@ cat >"$work/bombardier" <<'GO'
 {{ end }}
 GO
 
-# tool_NAME URL FOLDER: requests the URL and prints the p50 and p99 that the tool says, in ms.
+# tool_NAME URL FOLDER: requests the URL and prints the p50 and p99 that the tool reports, in ms.
 tool_springload() {
     "$springload" http "$1" -r "$rate" -d "${seconds}s" -q -o "$2/run" >"$2/line" 2>&1 || true
     "$springload" report "$2/run" | awk '
@@ -109,7 +109,7 @@ tool_oha() { # URL, folder, further flags
         | awk '$1 ~ /^p(50|99)$/ {printf "%s ", $2 * 1000}'
 }
 tool_oha_corrected() { tool_oha "$1" "$2" --latency-correction; }
-# Its rate is that of each of its 50 workers.
+# Its rate is per worker, of which it has 50.
 tool_hey() {
     hey -z "${seconds}s" -q "$((rate / 50))" "$1" | awk '/^ *(50|99)%/ {printf "%s ", $3 * 1000}'
 }
@@ -118,7 +118,7 @@ tool_bombardier() {
         | awk 'NF == 2 {print $1 / 1000, $2 / 1000}'
 }
 
-# truth VARIABLES FROM <LOG: how many requests the server got of those that were due, in %, and p50
+# truth VARIABLES FROM <LOG: the share of the due requests that the server received, in %, and p50
 # and p99 in ms of requests due at k / rate from FROM seconds to the end, on the server that wrote
 # the log. docs/pathologies.md explains the steps.
 truth() {
@@ -131,7 +131,7 @@ truth() {
             within = every ? (due - at) % every : due - at
             return within < stall ? due + stall - within : due
         }
-        # When a request that comes at "came" is answered by the law. Of the queue, "free" is kept.
+        # When the model answers a request that arrives at "came". "free": when the queue is empty.
         function answered(came, slow, delay) {
             if (capacity) {
                 free = (free > came ? free : came) + 1000 / capacity
@@ -188,7 +188,7 @@ start_server() { # folder, flags
     done
 }
 
-# One scenario with all tools: leaves what each has said in a folder of its own.
+# One scenario with all tools: saves the output of each in a separate folder.
 play() { # folder, flags of the server
     local tool running=()
     for tool in "${tools[@]}"; do
@@ -205,7 +205,7 @@ play() { # folder, flags of the server
     wait "${servers[@]}" 2>/dev/null || true
 }
 
-# What a tool has said, and what was true: six columns of a table.
+# A tool's report, and the truth: six columns of a table.
 columns() { # folder, variables, from
     echo "$(cat "$1/said") $(truth "$2" "$3" <"$1/log")" | awk '
         function ms(x) {return sprintf(x < 100 ? "%.1f" : "%.0f", x)}
@@ -230,7 +230,7 @@ table() { # kind of machine, scenario number, variables
         "$(sed 's/^[^A-Z]*//; s/ · [^·]*$//; s/  /: /; q' "$work/$1/$2/springload/line")"
 }
 
-# All scenarios, on the machine as it is or a busy one.
+# All scenarios, on the undisturbed machine or on a busy one.
 session() { # kind, title
     local i name flags variables before
     printf '\n### %s\n\n' "$2"
@@ -247,7 +247,7 @@ session() { # kind, title
     echo "Load average of the machine: $before before, $(cut -d' ' -f1 /proc/loadavg) after."
 }
 
-# The errors of all tables on stdin in one table for each session.
+# Summarizes the errors in all tables on stdin, in one table per session.
 summary() {
     awk -F' [|] ' '
         /^### / {title = substr($0, 5); tools = heads = ""; n = 0}

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Client CPU per request beside other load generators, on the same server in the same session.
-# The null responder has one core, the client the other; the tools take turns, round by round.
-# CPU time is the operating system's own (user + system of the finished process) over the requests
-# that the server counted; medians with minimum and maximum. Writes docs/benchmarks.md.
+# Client CPU per request compared with other load generators, on the same server in the same
+# session. The null responder has one core, the client the other; the tools take turns, round by
+# round. CPU time is the operating system's own (user + system of the finished process), divided by
+# the requests that the server counted; medians with minimum and maximum. Writes docs/benchmarks.md.
 #
-# Measured are those that the PATH has of wrk, wrk2, h2load, oha, siege, k6, vegeta, bombardier and
-# hey (that of Go). Two more have rows when a variable names their command, split at white space:
-#   FLOOR_CLIENT   the least that a client can do, for the distance to it. It takes -p PORT (of
+# Measured are wrk, wrk2, h2load, oha, siege, k6, vegeta, bombardier and hey (the one in Go), if
+# they are in the PATH. Two more get rows if a variable has their command, split at white space:
+#   FLOOR_CLIENT   a client that does the bare minimum, for comparison. It takes -p PORT (of
 #                  127.0.0.1), -c CONNECTIONS, -d SECONDS and -m GET or PUT, and requests /db/x in
-#                  a closed loop; what it prints is not read.
+#                  a closed loop; its output is ignored.
 #   IRON_CUSHION   Iron Cushion; it takes that program's flags. Its jar and netty's do:
 #                  IRON_CUSHION='java -cp IRON.jar:NETTY.jar co.adhoclabs.ironcushion.Benchmark'
 # ROUNDS, SECONDS_EACH and STALL_SECONDS (of a run with two stalls; a multiple of two) change the
-# effort, OUT where the table goes.
+# effort, OUT the file of the table.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +31,7 @@ client=()
 stop_server() { if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; server=; }
 trap 'stop_server; rm -rf "$work"' EXIT
 
-# A null responder with further flags, in place of the one before: sets url and port.
+# Replaces the null responder with one that has further flags; sets url and port.
 start_server() {
     stop_server
     : >"$work/server"
@@ -50,7 +50,7 @@ start_server() {
     echo "GET $url/db/x" >"$work/targets"
 }
 
-# A PUT of a constant document, as long as springload's are on the mean, for wrk.
+# A PUT of a constant document, as long as springload's are on average, for wrk.
 cat >"$work/put.lua" <<LUA
 wrk.method = "PUT"
 wrk.body = '{"type":"t","n":12345,"pad":"' .. string.rep("p", 273) .. '"}'
@@ -80,7 +80,7 @@ export const handleSummary = (data) => ({
   stdout: shares.map((share) => data.metrics.http_req_duration.values[share]).join(' ') + '\n',
 });
 JS
-# Of bombardier; times in microseconds.
+# For bombardier; times in microseconds.
 cat >"$work/bombardier" <<'GO'
 {{ with .Result.LatenciesStats (FloatsToArray 0.5 0.99 0.999) -}}
 {{ index .Percentiles 0.5 }} {{ index .Percentiles 0.99 }} {{ index .Percentiles 0.999 }}
@@ -92,7 +92,7 @@ cat >"$work/schema.json" <<'JSON'
  "address": {"city": "", "zip": 0, "verified": false}, "scores": [0.0, 0.0]}
 JSON
 
-# count FIELD: what the server has counted; not counted itself.
+# count FIELD: the server's counter; reading it does not count.
 count() {
     local text
     exec 3<>"/dev/tcp/127.0.0.1/$port"
@@ -101,9 +101,9 @@ count() {
     exec 3>&-
     grep -o "\"$1\":[0-9]*" <<<"$text" | cut -d: -f2
 }
-# measure FIELD COMMAND...: CPU seconds of the command and by how much FIELD grew; its output is
-# left in $work/output. Against a server that does nothing springload calls itself client-bound
-# (status 5), and is right.
+# measure FIELD COMMAND...: CPU seconds of the command and the growth of FIELD; its output is saved
+# in $work/output. Against a server that does nothing, springload rightly reports that it is
+# client-bound (status 5).
 measure() {
     local TIMEFORMAT='%U %S' field=$1 before cpu made
     shift
@@ -117,7 +117,7 @@ measure() {
     fi
     awk -v n=$made '{print $1 + $2, n}' <<<"$cpu"
 }
-# The same as microseconds of CPU for each.
+# The same, as microseconds of CPU per request.
 each() { measure "$@" | awk '{printf "%.3f\n", $1 * 1e6 / $2}'; }
 
 # One round of one tool: prints microseconds of CPU per request.
@@ -154,8 +154,9 @@ put_springload() { run_springload "$1" --mix create=1 -d "${seconds}s"; }
 put_wrk() { each requests wrk -t1 -c"$1" -d"${seconds}s" -s "$work/put.lua" "$url/db/x"; }
 put_floor() { each requests "${floor[@]}" -p "$port" -c "$1" -d "$seconds" -m PUT; }
 
-# cushion FIELD CONNECTIONS FLAG LEAST COMMAND...: CPU for each, of what a run of four times LEAST
-# takes more than one of LEAST, so that neither a start nor a first compilation counts.
+# cushion FIELD CONNECTIONS FLAG LEAST COMMAND...: CPU per request, from the difference between a
+# run of four times LEAST and one of LEAST, so that neither the start nor the first compilation
+# counts.
 cushion() {
     local field=$1 connections=$2 flag=$3 least=$4 times
     shift 4
@@ -174,21 +175,21 @@ bulk() { cushion documents_bulk "$1" num_bulk_insert_operations $((50 * seconds)
 mixed_springload() { mixed "$1" $springload cushion -q -t 1 -o "$work/run"; }
 mixed_iron_cushion() { mixed "$1" "${iron_cushion[@]}"; }
 bulk_springload() { bulk "$1" $springload cushion -q -t 1 -o "$work/run"; }
-# A few operations: it fails after the bulk insert when asked for none.
+# With a few operations, because it fails after the bulk insert without any.
 bulk_iron_cushion() { bulk "$1" "${iron_cushion[@]}" --num_crud_operations=8; }
 
-# CPU seconds and requests of a command with stalls, apart from what it says of them.
+# CPU seconds and requests of a command with stalls, kept apart from its own report.
 stalled() { measure requests "$@" >"$work/cost"; }
 
-# One round of one tool at 10,000/s over 50 connections, against a server that stands still twice:
-# prints the milliseconds of p50, p99 and p99.9.
+# One round of one tool at 10,000/s over 50 connections, against a server that stalls twice: prints
+# p50, p99 and p99.9 in milliseconds.
 stall_springload() { # further flags
     stalled $springload run "$url" -q -t 1 -c 50 --docs 50 --batch 1 --mix read=1 -d "${period}s" \
         --rate 10000 -o "$work/run" "$@"
     awk '/^ *read response/ {gsub(",", ""); print $3, $6, $7}' "$work/output"
 }
 stall_springload_slack() { stall_springload --slack 250us; }
-# wrk2 forgets the first 10 s, in which it calibrates itself.
+# wrk2 discards the first 10 s, in which it calibrates itself.
 stall_wrk2() {
     stalled wrk2 -t1 -c50 -d$((period + 10))s -R 10000 -L "$url/db/x"
     awk '/^ *(50.000|99.000|99.900)%/ {
@@ -219,7 +220,7 @@ stall_bombardier() {
     awk 'NF == 3 {print $1 / 1000, $2 / 1000, $3 / 1000}' "$work/output"
 }
 
-# Half of the requests per second that the server gave to springload in a closed loop.
+# Half of the rate that springload reached in a closed loop.
 capacity() {
     local before
     before=$(count requests)
@@ -227,13 +228,13 @@ capacity() {
     echo $((($(count requests) - before) / seconds / 2))
 }
 
-# The most memory that these words took, in MB.
+# The peak memory of this command, in MB.
 resident() {
     /usr/bin/time -f %M -o "$work/memory" "$@" >/dev/null 2>&1 || true
     awk 'END {printf "%.0f", $1 / 1024}' "$work/memory"
 }
 
-# The most memory that springload and wrk took, with few and with many connections.
+# The peak memory of springload and wrk, with few and with many connections.
 memory() {
     local connections ours theirs
     printf '\n## Peak memory\n\n| connections | springload, MB | wrk, MB |\n|---|---|---|\n'
@@ -262,7 +263,7 @@ tools_for() { # kind, connections: the tools that are there and have such a roun
     for tool in springload springload_slack wrk wrk2 h2load oha bombardier hey vegeta k6 siege \
         floor iron_cushion; do
         declare -F "$1_$tool" >/dev/null || continue
-        # Siege makes a thread for each connection, and does not end with a thousand of them.
+        # Siege starts a thread per connection, and does not end with a thousand of them.
         [ "$tool" = siege ] && [ "$2" -gt 255 ] && continue
         case $tool in
             springload*) ;;
@@ -366,7 +367,7 @@ Machine: $(uname -sr), $(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinf
 TEXT
     compare "GET, 50 connections" get 50
     compare "PUT, 50 connections" put 50
-    # Longer, because it begins with a thousand connections; springload makes them twice.
+    # Longer, because it begins with a thousand connections, which springload opens twice.
     seconds=$((3 * seconds))
     compare "GET, 1000 connections, runs of $seconds s" get 1000
     seconds=$((seconds / 3))
@@ -389,7 +390,7 @@ TEXT
     [ -x /usr/bin/time ] && memory
     compare_stalls
 } >"$work/table"
-# The section of another script stays as it is.
+# The section of the other script is kept.
 if grep -qs '^## HBase' "$out"; then
     { echo; sed -n '/^## HBase/,$p' "$out"; } >>"$work/table"
 fi

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs every test, documentation included, and ends in one line: N passed, M failed, K skipped.
+# Runs every test, including those in the documentation, and ends with one line: N passed, M failed,
+# K skipped.
 #
 # Most tests wait for a server or a clock, so the test programs run side by side. Their output goes
-# to target/tests/NAME.log; what is printed here is a line for each and, in full, what failed. A
-# test that failed is run once more, alone: if it passes, it is printed as FLAKY and does not count.
-# docs/flaky.md lists those. A test that leaves out a server it did not find prints a line
+# to target/tests/NAME.log; this script prints one line per program, and failures in full. A failed
+# test is run once more, alone: if it passes, it is printed as FLAKY and not counted as failed.
+# docs/flaky.md lists such tests. A test that skips a server that is not installed prints a line
 # `SKIPPED name: reason`.
 #
-# `tests/run.sh --slowest` prints the 20 tests that took longest in the last run.
+# `tests/run.sh --slowest` prints the 20 slowest tests of the last run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 logs=target/tests
-# One that hangs must not hold everything up.
+# A program that hangs must not block everything.
 LIMIT_S=3600
 
 if [ "${1:-}" = --slowest ]; then
@@ -20,19 +21,19 @@ if [ "${1:-}" = --slowest ]; then
     exit
 fi
 
-# Runs the test program "$1" called "$2"; the other words choose its tests. Prints how long that
-# took, and the processor time of the program and all that it started and waited for.
+# Runs the test program "$1" called "$2"; the other words select its tests. Prints the time it
+# took, and the processor time of the program and of the children it waited for.
 run_one() {
     local program=$1 name=$2 log=$logs/$2.log status=0 begun=$SECONDS
     shift 2
-    # The tests of the command line start programs and wait for them: a thread per processor would
-    # leave that idle.
+    # The tests of the command line start programs and wait for them: with one thread per processor,
+    # processors would be idle.
     case $name in cli | fleet) set -- --test-threads $((3 * $(nproc))) "$@" ;; esac
     # shellcheck disable=SC2086 # words
     if [ "$name" = doc ]; then
         timeout --kill-after=10 "$LIMIT_S" cargo test --all-features --doc -- $ARGS
     else
-        # Stable Rust has --report-time for those who ask in this way.
+        # This enables --report-time on stable Rust.
         RUSTC_BOOTSTRAP=1 timeout --kill-after=10 "$LIMIT_S" "$program" \
             -Z unstable-options --report-time --show-output "$@" $ARGS
     fi </dev/null >"$log" 2>&1 || status=$?
@@ -45,25 +46,25 @@ run_one() {
         "$(grep '^test result' "$log" | tail -1 | cut -d';' -f1,2)"
 }
 export -f run_one
-# What the caller has for every program, such as the part of a name.
+# The caller's words for every program, such as a part of a name.
 ARGS=$*
 export logs LIMIT_S ARGS
 # As .cargo/config.toml has it.
 export SPRINGLOAD_STATE=
 
-# Compiling is not bounded.
+# Compiling has no time limit.
 rm -rf "$logs" && mkdir -p "$logs"
 cargo test --all-features --lib --bins --tests --examples --no-run </dev/null 2>&1 |
     tee "$logs/build" >&2
-# `Executable tests/cli/main.rs (target/debug/deps/cli-0123)`: each program and its name, those
-# that take longest first.
+# `Executable tests/cli/main.rs (target/debug/deps/cli-0123)`: each program and its name, the
+# slowest first.
 awk '$1 == "Executable" {
         program = $NF; gsub(/[()]/, "", program)
         name = program; sub(/.*\//, "", name); sub(/-[0-9a-f]*$/, "", name)
         if (/src\/lib.rs/ && !sub(/^springload_/, "lib-", name)) name = "lib"
         if (/src\/main.rs/) name = "main"
-        # Groups of databases, one of each at a time, so that their waits overlap. Each test with
-        # one of them in its name is there where that runs already.
+        # Groups of databases that run side by side, so that their waits overlap. Each test runs in
+        # the group of the database in its name, which is running there already.
         if (name == "databases") {
             print 0, program, "databases-hbase", "hbase guide::"
             print 0, program, "databases-cassandra", "cassandra"
@@ -75,12 +76,12 @@ if [ ! -s "$logs/programs" ]; then
     exit 1
 fi
 echo "doc doc" >>"$logs/programs"
-# One more than there are processors, because most of them wait most of the time.
+# One more than the number of processors, because most programs mostly wait.
 # shellcheck disable=SC2016 # expanded by the inner shell
 xargs -P "${SPRINGLOAD_TEST_JOBS:-$(($(nproc) + 1))}" -L 1 \
     bash -c 'run_one "$@"' run_one <"$logs/programs"
 
-# The first lines of what the failed test "$1" has said in the log "$2": elsewhere, nobody has it.
+# The first lines of the failed test "$1" in the log "$2", which exists only on this machine.
 why() {
     awk -v head="---- $1 stdout ----" '
         $0 == head { inside = 1; next }
@@ -89,7 +90,7 @@ why() {
         told && NF { print "      " substr($0, 1, 400); if (++lines == 4) exit }' "$2"
 }
 
-# What failed, once more and alone. A program that crashed has no such list, and has failed.
+# Runs failed tests once more, alone. A program that crashed has no list of them, and has failed.
 failed=0 flaky=0
 while read -r program name _; do
     log=$logs/$name.log
@@ -115,7 +116,7 @@ while read -r program name _; do
     done
 done <"$logs/programs"
 
-# What each driver was seen to keep on its real server.
+# The properties confirmed for each driver on its real server.
 sed -n 's/.*CONFORMS //p' "$logs"/*.log | sort -u | awk -F': ' '
     !($1 in all) { order[++count] = $1 }
     { all[$1] = all[$1] (all[$1] ? ", " : "") $2 }

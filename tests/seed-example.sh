@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example of Iron Cushion's README in full size, through `springload cushion` against the
-# stand-in in a process of its own: 2,000,000 documents, 100,000 operations on 100 connections.
+# The example from Iron Cushion's README in full size, through `springload cushion` against the
+# stand-in in a separate process: 2,000,000 documents, 100,000 operations on 100 connections.
 # Asserts every count, that nothing failed, and the client's peak memory. Needs no server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ cargo build --release --quiet
 bin=${CARGO_TARGET_DIR:-target}/release/springload
 dir=$(mktemp -d)
 server=
-# Only what this script started, by its number.
+# Only the process that this script started, by its ID.
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$dir"' EXIT
 
 fail() {
@@ -34,7 +34,7 @@ curl -fsS -X PUT "$url/seed" >/dev/null
     --num_crud_operations=1000 --create_weight=2 --read_weight=2 --update_weight=3 \
     --delete_weight=3 --quiet --output "$dir/out" >"$dir/report" &
 client=$!
-# The kernel keeps the peak; the last reading before the end is at most 0.2 s old.
+# The kernel records the peak; the last reading is at most 0.2 s before the end.
 peak=0
 while kill -0 "$client" 2>/dev/null; do
     now=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$client/status" 2>/dev/null || true)
@@ -46,7 +46,7 @@ wait "$client" || code=$?
 cat "$dir/report"
 [ "$code" = 0 ] || [ "$code" = 5 ] || fail "exit status $code"
 
-# The server's own counters, and the record's, must both be exactly these.
+# The server's counters and the record's must both be exactly these.
 counters=$(curl -fsS "$url/_springload/counters")
 for expected in documents_bulk=2000000 bulk_requests=2000 documents_created=20000 \
     documents_read=20000 documents_updated=30000 documents_deleted=30000 conflicts=0 \

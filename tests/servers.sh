@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs and builds what the tests start, servers and what drives a browser, where it is not yet
-# what the lock files and sources here say. What has no tools is left out: its tests are skipped.
+# Installs and builds what the tests start: servers, and the driver of a browser. Anything that
+# matches the lock files and sources here already is left alone. Anything whose build tools are
+# missing is left out, and its tests are skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 missing() { echo "$1 is missing: tests $2 will be skipped. Install $3." >&2; }
 
-# of_today STAMP FILE...: whether STAMP, written last of all, holds what these files hold.
+# of_today STAMP FILE...: whether STAMP, which is written last, has the contents of these files.
 of_today() { [ -f "$1" ] && cat "${@:2}" | cmp -s - "$1"; }
 
 from_npm() {
@@ -21,7 +22,7 @@ from_npm() {
     done
 }
 
-# The jars stay in Maven's own cache; tests/servers/built has the class paths and our classes.
+# The jars stay in Maven's cache; tests/servers/built has the class paths and our classes.
 from_maven() {
     local names=(hbase cassandra infinispan mongojava ycsb) name
     local sources=(servers/pom.xml servers/Console.java servers/{hbase,cassandra,infinispan,mongojava,ycsb}/{pom.xml,*.java})
@@ -47,7 +48,7 @@ from_go() {
     cat "${sources[@]}" >servers/built/.go
 }
 
-# Lithops, maturin and what checks manifests of Kubernetes, in an environment of their own.
+# Lithops, maturin and the validator of Kubernetes manifests, in a separate environment.
 from_pypi() {
     local built=servers/built/python lock=servers/python/requirements.txt
     of_today "$built/.springload-lock" "$lock" && return
@@ -59,13 +60,13 @@ from_pypi() {
     cp "$lock" "$built/.springload-lock"
 }
 
-# The packages of Debian with what tests start and the machine does not have.
+# The Debian packages of programs that tests start and that are not installed.
 debians() {
     [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || echo rabbitmq-server
     [ -x /usr/sbin/sshd ] && command -v ssh >/dev/null || echo openssh-server openssh-client
 }
 
-# RabbitMQ and sshd, with what would start them as services held back meanwhile.
+# RabbitMQ and sshd, without starting them as services.
 from_debian() {
     local policy=/usr/sbin/policy-rc.d status=0
     echo "Installing $*" >&2
@@ -79,7 +80,7 @@ from_debian() {
     return $status
 }
 
-# Only this, for who has become root for it.
+# Only this part, for a caller that has become root for it.
 if [ "${1:-}" = debian ]; then
     from_debian rabbitmq-server openssh-server openssh-client
     exit

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs springload into the PATH of later steps: the release's binary where the action was asked
-# for by a version (`uses: …@v1.2.3`) and there is one for this machine, else built from source.
+# Installs springload into the PATH of later steps: the release's binary if the action is used with
+# a version (`uses: …@v1.2.3`) and there is one for this machine, otherwise a build from source.
 set -euo pipefail
 
 folder=$RUNNER_TEMP/springload-bin

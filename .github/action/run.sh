@@ -5,24 +5,24 @@ set -uo pipefail
 
 run=${RUNNER_TEMP:?}/springload-run
 rm -rf "$run"
-# As a shell splits them, but nothing is expanded or carried out.
+# Split as in a shell, but nothing is expanded or carried out.
 if ! split=$(xargs printf '%s\n' <<<"${ARGS:?}"); then
     echo "::error::args: the quotes in the command line do not match"
     exit 2
 fi
-words=() # not mapfile, which the bash of macOS does not have
+words=() # not mapfile, which the bash of macOS lacks
 while IFS= read -r word; do words+=("$word"); done <<<"$split"
 
 report=$RUNNER_TEMP/springload-report.txt
 told=$RUNNER_TEMP/springload-stderr.txt
-# What a server says is quoted in reports and messages: until the random word that it cannot know,
-# no line is a command to the runner, such as one that sets a variable or hides a text.
+# Reports and messages quote texts from the server. Until the random word, which it cannot know, the
+# runner takes no line as a command, such as one that sets a variable or masks a text.
 word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 echo "::stop-commands::$word"
 springload "${words[@]}" --output "$run" 2>&1 >"$report" | tee "$told"
 status=${PIPESTATUS[0]}
 cat "$report"
-# It begins a line, whatever the report ends with.
+# On its own line, whatever the report ends with.
 printf '\n::%s::\n' "$word"
 echo "status=$status" >>"$GITHUB_OUTPUT"
 
@@ -41,7 +41,7 @@ if [ "${SUMMARY:-true}" = true ] && [ -s "$report" ]; then
 fi
 # Annotations: each is one line, in which % begins an escape.
 annotate() { tr -d '\r' | sed 's/##\[/# #[/g; s/%/%25/g; s/^/::error::/'; }
-# What was missed.
+# Missed thresholds.
 awk '/^  ✗ / { if (line) print line; sub(/^  ✗ /, ""); line = $0; next }
     line && /^    [^ ]/ { sub(/^ +/, " "); line = line $0; next }
     { if (line) print line; line = "" }

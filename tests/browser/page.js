@@ -22,7 +22,7 @@ const context = await chromium.launchPersistentContext(profile, {
 context.setDefaultTimeout(LIMIT_MS);
 const page = await context.newPage();
 
-// Whatever a page complains about or asks for.
+// All errors and requests of a page.
 let complaints = [];
 let requests = [];
 page.on('console', (message) => {
@@ -44,7 +44,7 @@ const equal = (found, wanted, what) => {
 };
 const ensure = (truth, what) => { if (!truth) throw new Error(what); };
 
-// The charts in place: kind, number of points or cells that plotly.js has calculated, time range.
+// The charts on the page: kind, number of points or cells computed by plotly.js, time range.
 const plots = () => page.evaluate(() => [...document.querySelectorAll('.plot')].map((node) => ({
   id: node.id,
   kind: node.dataset.kind,
@@ -74,7 +74,7 @@ const picture = async (name, options = {}) => {
   await page.screenshot({ path: join(pictures, `${name}.png`), ...options });
 };
 
-// Nothing failed, so there is no chart of that.
+// Nothing failed, so there is no chart of failures.
 const KINDS = ['throughput', 'latency', 'percentiles', 'heatmap'];
 const TIME = ['throughput', 'latency', 'heatmap'];
 const ranges = async () => (await plots()).filter((it) => TIME.includes(it.kind))
@@ -90,7 +90,7 @@ const drag = async (kind, from, to) => {
   await page.mouse.move(box.x + box.width * to, y, { steps: 8 });
   await page.mouse.up();
 };
-// Asks again until it holds: what plotly.js draws, it draws after the event.
+// Checks again until it holds, because plotly.js draws after the event.
 const until = async (truth, what) => {
   for (let asked = 0; asked < 100; asked += 1) {
     if (await truth()) return;
@@ -136,7 +136,7 @@ const checks = {
     const told = await page.evaluate(() => ({
       paint: performance.getEntriesByType('paint').map((it) => it.startTime),
       library: performance.getEntriesByName('library')[0].startTime,
-      // What takes a picture of a page as soon as it has loaded finds the charts there.
+      // A screenshot taken as soon as the page has loaded includes the charts.
       loaded: performance.getEntriesByType('navigation')[0].loadEventStart,
     }));
     ensure(told.paint.length > 0 && told.paint.every((at) => at < told.library)
@@ -175,7 +175,7 @@ const checks = {
 
   'a run that failed says so first, and when its server stalled': async () => {
     await open(bad);
-    // On a busy machine the numbers are not to be trusted, which goes first.
+    // On a busy machine the numbers are not trustworthy, which takes precedence.
     const first = await page.textContent('.headline');
     ensure(/^(✗FAILEDread p99 .*limit 1 µs|!NOT TRUSTWORTHY)/.test(first), first);
     ensure(/read p99 ≤ 1 µs: missed, /.test(await page.textContent('.requirements .missed')),
@@ -199,7 +199,7 @@ const checks = {
       image.src = `data:${type};base64,${bytes}`;
       await image.decode();
       const canvas = document.createElement('canvas');
-      // Coarse: letters are not drawn alike by all.
+      // Coarse, because letters are not drawn the same everywhere.
       [canvas.width, canvas.height] = [Math.round(image.width / 8), Math.round(image.height / 8)];
       const pen = canvas.getContext('2d');
       pen.imageSmoothingQuality = 'high';
@@ -222,7 +222,7 @@ const checks = {
       const box = await area.boundingBox();
       await until(async () => {
         let texts = [];
-        // Somewhere in the chart: a cell or a curve is not everywhere.
+        // Somewhere in the chart, because a cell or a curve does not cover all of it.
         for (let step = 1; step < 10 && texts.length === 0; step += 1) {
           for (const x of kind === 'throughput' || kind === 'latency' ? [0.5] : [0.3, 0.5, 0.7]) {
             await page.mouse.move(box.x + box.width * x, box.y + (box.height * step) / 10);
@@ -292,7 +292,7 @@ const checks = {
     await narrow();
     const found = await plots();
     ensure(found.every((it) => it.drawn > 0), 'a chart is empty');
-    // Without scrolling: of all operations in tiles, and of each kind in the table.
+    // Visible without scrolling: all operations in tiles, and each kind in the table.
     const seen = await page.evaluate(() => {
       const within = (node) => {
         const box = node.getBoundingClientRect();
@@ -372,7 +372,7 @@ const checks = {
 
   'it prints': async () => {
     await page.emulateMedia({ media: 'print' });
-    // What is chosen is a word there.
+    // The selection is shown as a word there.
     const buttons = page.locator('button:visible:not([aria-pressed="true"])');
     ensure(await buttons.count() === 0, 'buttons on paper');
     await page.emulateMedia({ media: null });

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """faults.py PROGRAM [ROUNDS] [PART]: harms one of three agents, ROUNDS (20) times for each fault in
-each phase of a run, and checks what is said and counted against the stand-in's own log.
+each phase of a run, and compares its output and counts with the stand-in's own log.
 
 PROGRAM is a springload built with all features. PART runs only the cases whose name contains it,
 such as `stop-` or `-fill`. Skewed clocks need Linux and the right to make a time namespace.
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 RATE, SECONDS, CONNECTIONS, DOCUMENTS = 300, 6, 9, 30_000
-# The agent that is harmed, in the order in which they are started.
+# The agent that is harmed, by the order in which they are started.
 HARMED = 1
 
 
@@ -27,7 +27,7 @@ def free_port():
 
 
 class Round:
-    """A run on a server of its own, with three agents that this script started."""
+    """A run on its own server, with three agents started by this script."""
 
     def __init__(self, program, folder, offset_s=0):
         self.program, self.folder, self.children = program, folder, []
@@ -35,7 +35,7 @@ class Round:
         self.environment = dict(os.environ, SPRINGLOAD_STATE="", SPRINGLOAD_JOIN_TOKEN="a" * 32)
         port, door = free_port(), free_port()
         address = f"127.0.0.1:{port}"
-        # So slow that the fill takes seconds.
+        # Slow enough that the fill takes seconds.
         self.start("serve", "--listen", address, "--log", self.log, "--capacity", "2000/s")
         wait(lambda: reachable(port), "the server")
         self.record = os.path.join(folder, "run.json")
@@ -124,7 +124,7 @@ def stop(seconds):
 
 
 def slow(run):
-    """Niceness 19 beside two busy loops for each processor."""
+    """Niceness 19 beside two busy loops per processor."""
     os.setpriority(os.PRIO_PROCESS, run.harmed.pid, 19)
     for thread in os.listdir(f"/proc/{run.harmed.pid}/task"):
         os.setpriority(os.PRIO_PROCESS, int(thread), 19)
@@ -145,7 +145,7 @@ FAULTS = {
 
 
 def judge(fault, phase, run, status, late):
-    """What is wrong with what the run said."""
+    """The mistakes in the output of the run."""
     wrong, text = [], run.text()
     if status == "HANGS":
         wrong.append("the run hangs")
@@ -157,7 +157,7 @@ def judge(fault, phase, run, status, late):
     if os.path.exists(run.record):
         with open(run.record) as file:
             record = json.load(file)
-    # They are numbered as they come.
+    # They are numbered in the order of arrival.
     numbers = {agent["pid"]: agent["index"] for agent in record.get("agents", [])}
     harmed = {numbers.get(run.harmed.pid)}
     blamed = {index for index in range(3) if f"agent {index}" in text.lower()}
@@ -177,9 +177,9 @@ def judge(fault, phase, run, status, late):
         counted["requests"] += sum(it["requests"] for it in stage["operations"])
     answered, held = run.requests(), 0
     if fault == "kill":
-        # Its share of the second before, and what was under way; bulks of ten at the capacity.
+        # Its share of the last second, and requests under way; bulks of ten at full capacity.
         held = (2_000 if phase == "fill" else RATE) / 3 * 1.5 + CONNECTIONS
-    # The database is looked at and created by requests of the run's own.
+    # The run's own requests that look for the database and create it.
     own = 12
     if not counted["requests"] - own <= answered <= counted["requests"] + own + held:
         wrong.append(f"{answered} requests came, {counted['requests']} are in the record")

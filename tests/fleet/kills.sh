@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# kills.sh [TIMES]: kills agents, coordinators and brokers in the middle of runs, TIMES (20) times
-# each, and says how often all went as it should. A hang is a failure: each round has 5 minutes.
+# kills.sh [TIMES]: kills agents, coordinators and brokers during runs, TIMES (20) times each, and
+# reports how often everything was right. A hang is a failure: each round is limited to 5 minutes.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,4 +1,4 @@
-"""The launcher where something fails, with stand-ins for Lithops and for springload.
+"""The launcher when something fails, with stand-ins for Lithops and for springload.
 
 python -m unittest discover tests/python
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FAKE = HERE / "fake"
 URL = "amqp://ann:secret@127.0.0.1:1"
-# The launcher with less patience, for the tests in which Lithops hangs.
+# The launcher with shorter timeouts, for the tests in which Lithops hangs.
 LAUNCHER = """
 import sys
 from springload import _agents, lithops
@@ -27,7 +27,7 @@ sys.exit(lithops.main())
 
 
 class Launched:
-    """A launcher under test, in a folder of its own."""
+    """A launcher under test, in its own folder."""
 
     def __init__(self, folder, words, **more):
         """Starts it."""
@@ -53,7 +53,7 @@ class Launched:
         )
 
     def told(self, name):
-        """What a stand-in has written, once it has."""
+        """The text that a stand-in writes, once it has."""
         file = self.folder / name
         for _ in range(2000):
             if file.exists():
@@ -63,7 +63,7 @@ class Launched:
         raise AssertionError(f"no {name}: {self.process.communicate()}")
 
     def lithops(self, what):
-        """What the launcher asked of Lithops by this name."""
+        """The launcher's calls to Lithops with this name."""
         lines = (self.folder / "lithops").read_text().splitlines()
         return [said for said in map(json.loads, lines) if said["what"] == what]
 
@@ -72,7 +72,7 @@ class Launched:
         (self.folder / "end").touch()
 
     def ended(self):
-        """The exit status and what was said, soon."""
+        """Waits a little for the exit status and the output."""
         try:
             _, stderr = self.process.communicate(timeout=20)
         finally:
@@ -84,7 +84,7 @@ class LauncherTest(unittest.TestCase):
     """Each test starts one launcher."""
 
     def launch(self, words, **more):
-        """Starts it in a folder that goes with the test."""
+        """Starts it in a folder that is removed with the test."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         launched = Launched(folder.name, words, **more)
@@ -110,7 +110,7 @@ class LauncherTest(unittest.TestCase):
         self.assertTrue(it.lithops("exit") and it.lithops("clean")[0]["force"])
 
     def test_elsewhere_each_agent_has_a_function_of_its_own(self):
-        """Lithops' limits on workers would have agents wait for each other."""
+        """Lithops' limits on workers would make agents wait for each other."""
         config = '{"lithops": {"backend": "k8s"}, "k8s": {"worker_processes": 4}}'
         it = self.launch(
             "-n 150 --runtime image --timeout 900 -- run x",
@@ -144,7 +144,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("is left", stderr)
 
     def test_failed_agents_are_named(self):
-        """With what they wrote; the run goes on, for that is the coordinator's to say."""
+        """Their output is shown; the run continues, because the coordinator decides that."""
         it = self.launch("-n 3 -- run x", env={"FAKE_FAILS": "1"})
         for index in range(3):
             it.told(f"agent{index}")
@@ -162,7 +162,7 @@ class LauncherTest(unittest.TestCase):
         self.assertEqual(it.ended(), (0, ""))
 
     def test_lithops_knows_nothing_of_its_functions(self):
-        """That is said once, and decides nothing."""
+        """This is reported once, and has no other effect."""
         it = self.launch("-n 1 -- run x", env={"FAKE_LITHOPS": "blind", "FAKE_STATUS": "5"})
         self.assertIn("the storage does not answer", it.process.stderr.readline())
         time.sleep(0.3)
@@ -170,7 +170,7 @@ class LauncherTest(unittest.TestCase):
         self.assertEqual(it.ended(), (5, ""))
 
     def test_signals_are_passed_on(self):
-        """Once and twice, as they came; without a terminal the coordinator is in another group."""
+        """Once and twice, in order; without a terminal the coordinator is in another group."""
         it = self.launch("-n 1 -- run x", env={"FAKE_DRAINS": "1"}, start_new_session=True)
         self.assertNotEqual(it.told("coordinator")["group"], it.process.pid)
         it.told("agent0")

@@ -4,8 +4,8 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Commands from standard input until that ends: one in a line, its words separated by tabs. A line
- * after what a command prints says how it ended; {@code console.rs} reads that.
+ * Reads commands from standard input until it ends: one per line, with words separated by tabs. A
+ * line after the output of a command reports how it ended; {@code console.rs} reads that.
  */
 interface Console {
     interface Command {

@@ -7,7 +7,7 @@ _springload_runs() {
     [[ $COMP_CWORD -lt 2 || $cur == -* ]] && return 0
     COMPREPLY=()
     while IFS=$'\t' read -r name rest; do
-        # Bash would break these in two.
+        # Bash would split these in two.
         [[ $name == *[:=]* || $name != "${cur//\\/}"* ]] && continue
         COMPREPLY+=("$(printf '%q' "$name")")
     done < <("${1:-springload}" list --names 2>/dev/null)

@@ -1,5 +1,5 @@
-// An HTTP/2 server of Node.js, which shares no code with springload's client, and tells what it was
-// asked on another port, over HTTP/1.1. Its one argument is JSON: `mode` (h2c, tls, http1, tls_both,
+// A Node.js HTTP/2 server, which shares no code with springload's client, and reports its requests
+// on another port, over HTTP/1.1. Its one argument is JSON: `mode` (h2c, tls, http1, tls_both,
 // tls_http1 or tls_bare), `cert` and `key`, `settings`.
 "use strict";
 const http = require("http");
@@ -61,7 +61,7 @@ function serve(stream, headers) {
       stream.write("begun");
       return void setTimeout(() => stream.destroy(new Error("midway")), 20);
     case "bye":
-      // Every so many requests, the server says good-bye: the later ones it has not looked at.
+      // After this many requests, the server sends GOAWAY: later ones are not processed.
       if (nth > Number(number)) {
         return;
       }
@@ -115,12 +115,12 @@ const plain = (_, answer) => answer.end("only HTTP/1.1");
 const servers = {
   h2c: () => http2.createServer({ settings: given.settings || {} }),
   tls: () => http2.createSecureServer({ ...pair(), settings: given.settings || {} }),
-  // Both, as agreed on.
+  // Both protocols, as negotiated.
   tls_both: () => http2.createSecureServer({ ...pair(), allowHTTP1: true }, (request, answer) => {
     if (request.httpVersionMajor === 1) answer.end("hello");
   }),
   http1: () => http.createServer(plain),
-  // It does not know of ALPN, and so nothing is agreed on.
+  // It does not support ALPN, so nothing is negotiated.
   tls_bare: () => tls.createServer(pair(), (socket) => {
     socket.on("error", () => {});
     socket.on("data", () => {

@@ -13,8 +13,9 @@ import org.apache.cassandra.transport.messages.QueryMessage;
 import org.apache.cassandra.transport.messages.ResultMessage;
 
 /**
- * Cassandra's own client, for what a test does beside springload: {@code Client PORT}, and on
- * standard input {@code cql STATEMENT}, {@code count TABLE} or {@code check TABLE}. Rows are those of YCSB with dataintegrity=true.
+ * Cassandra's own client, for the parts of a test without springload: {@code Client PORT}, and on
+ * standard input {@code cql STATEMENT}, {@code count TABLE} or {@code check TABLE}. Rows are those
+ * of YCSB with dataintegrity=true.
  */
 public class Client {
     private static final int LENGTH = 100;
@@ -39,11 +40,11 @@ public class Client {
                 default -> throw new IllegalArgumentException("no command " + words[0]);
             }
         });
-        // Its threads would go on.
+        // Its threads would keep running.
         System.exit(0);
     }
 
-    /** Reads everything; a value that is not of its key and field fails. */
+    /** Reads everything; fails if a value does not match its key and field. */
     private void check(String table) throws Exception {
         long rows = 0;
         long values = 0;

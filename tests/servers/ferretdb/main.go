@@ -32,7 +32,7 @@ func main() {
 	case "serve":
 		err = serve(ferretdb.ListenerConfig{TCP: os.Args[2]}, os.Args[3])
 	case "serve-tls":
-		// With the certificates that are there.
+		// With the certificates in the folder.
 		folder := os.Args[3]
 		err = serve(ferretdb.ListenerConfig{
 			TLS:         os.Args[2],
@@ -67,8 +67,8 @@ func serve(listener ferretdb.ListenerConfig, folder string) error {
 	return server.Run(context.Background())
 }
 
-// with runs a command on a collection with MongoDB's own client; args are its URL, its database, its
-// name, and the rest.
+// with runs a command on a collection with MongoDB's own client; args are the URL, the database,
+// the collection, and the command's own arguments.
 func with(args []string, run func(context.Context, *mongo.Collection, []string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -80,8 +80,8 @@ func with(args []string, run func(context.Context, *mongo.Collection, []string) 
 }
 
 // count counts the documents that are found by their key. After kill -9, mongo-java-server may have
-// a document that is in the collection, but not in the index of keys: it lists it, and nobody finds
-// it.
+// a document that is in the collection but not in the index of keys: it is listed, but cannot be
+// found.
 func count(ctx context.Context, collection *mongo.Collection, _ []string) error {
 	keys := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}})
 	cursor, err := collection.Find(ctx, bson.D{}, keys)
@@ -103,7 +103,7 @@ func count(ctx context.Context, collection *mongo.Collection, _ []string) error 
 	return cursor.Err()
 }
 
-// set gives a document this name, and makes it if it is not there.
+// set gives a document this name, and creates it if it does not exist.
 func set(ctx context.Context, collection *mongo.Collection, args []string) error {
 	change := bson.D{{Key: "$set", Value: bson.D{{Key: "name", Value: args[1]}}}}
 	filter := bson.D{{Key: "_id", Value: args[0]}}
@@ -116,8 +116,8 @@ func remove(ctx context.Context, collection *mongo.Collection, args []string) er
 	return err
 }
 
-// check reads everything. The documents are YCSB's with dataintegrity=true: a value that is not of
-// its key and field is an error.
+// check reads everything. The documents are YCSB's with dataintegrity=true: a value that does not
+// match its key and field is an error.
 func check(ctx context.Context, collection *mongo.Collection, _ []string) error {
 	cursor, err := collection.Find(ctx, bson.D{})
 	if err != nil {

@@ -20,8 +20,8 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.filter.ColumnPrefixFilter;
 
 /**
- * HBase's own client, for what a test does beside springload: {@code Client ZOOKEEPER_PORT}, and
- * {@code COMMAND TABLE ...} on standard input. Rows are those of YCSB with dataintegrity=true.
+ * HBase's own client, for the parts of a test without springload: {@code Client ZOOKEEPER_PORT},
+ * and {@code COMMAND TABLE ...} on standard input. Rows are those of YCSB with dataintegrity=true.
  */
 public class Client {
     private static final int FIELDS = 10;
@@ -100,7 +100,7 @@ public class Client {
         System.out.println(count + " rows");
     }
 
-    /** check TABLE FAMILY: reads everything; a value that is not of its key and field fails. */
+    /** check TABLE FAMILY: reads everything; fails if a value does not match its key and field. */
     private void check(String family) throws Exception {
         long rows = 0;
         long values = 0;
@@ -122,7 +122,7 @@ public class Client {
         System.out.println(rows + " rows, " + values + " values");
     }
 
-    /** count TABLE: its rows. */
+    /** count TABLE: the number of its rows. */
     private void count() throws Exception {
         long rows = 0;
         try (Table table = connection.getTable(name);
@@ -135,8 +135,8 @@ public class Client {
     }
 
     /**
-     * scan TABLE PREFIX COLUMNS COLUMN_PREFIX: how many rows a scan brings, and values; `-` for none
-     * of these, and columns with commas between them, of the first family.
+     * scan TABLE PREFIX COLUMNS COLUMN_PREFIX: the number of rows and values that a scan returns;
+     * `-` leaves an argument out. Columns are separated by commas, and of the first family.
      */
     private void scan(String prefix, String columns, String columnPrefix) throws Exception {
         byte[] family = admin.getDescriptor(name).getColumnFamilies()[0].getName();
@@ -163,7 +163,7 @@ public class Client {
         System.out.println(rows + " rows, " + values + " values");
     }
 
-    /** set TABLE KEY QUALIFIER VALUE: one column of a row, in the first family of the table. */
+    /** set TABLE KEY QUALIFIER VALUE: sets a column of a row, in the first family of the table. */
     private void set(String key, String qualifier, String value) throws Exception {
         byte[] family = admin.getDescriptor(name).getColumnFamilies()[0].getName();
         try (Table table = connection.getTable(name)) {
@@ -171,7 +171,7 @@ public class Client {
         }
     }
 
-    /** remove TABLE KEY: a row. */
+    /** remove TABLE KEY: removes a row. */
     private void remove(String key) throws Exception {
         try (Table table = connection.getTable(name)) {
             table.delete(new Delete(bytes(key)));
@@ -186,7 +186,7 @@ public class Client {
         regions();
     }
 
-    /** move TABLE: each region to another region server; returns when they are there. */
+    /** move TABLE: moves each region to another region server; returns when they are there. */
     private void move() throws Exception {
         List<ServerName> servers = new ArrayList<>(admin.getRegionServers());
         List<HRegionLocation> before = locations();
@@ -205,7 +205,7 @@ public class Client {
         regions();
     }
 
-    /** regions TABLE: first key and server of each. */
+    /** regions TABLE: the first key and the server of each region. */
     private void regions() throws Exception {
         for (HRegionLocation location : locations()) {
             System.out.println("region " + text(location.getRegion().getStartKey()) + " on "
@@ -213,7 +213,7 @@ public class Client {
         }
     }
 
-    /** tables ANY: the names of all of them. */
+    /** tables ANY: the names of all tables. */
     private void tables() throws Exception {
         for (TableName table : admin.listTableNames()) {
             System.out.println(table);

@@ -22,7 +22,7 @@ import org.infinispan.server.resp.authentication.RespAuthenticator;
 import org.infinispan.server.resp.configuration.RespServerConfigurationBuilder;
 
 /**
- * Infinispan's RESP endpoint on a cache in memory: {@code Main PORT}, with {@code password NAME
+ * Infinispan's RESP endpoint on an in-memory cache: {@code Main PORT}, with {@code password NAME
  * PASSWORD} for its only user, or {@code tls FOLDER} with server.pem and key.pem.
  */
 public class Main {

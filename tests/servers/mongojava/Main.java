@@ -3,9 +3,9 @@ import de.bwaldvogel.mongo.MongoVersion;
 import de.bwaldvogel.mongo.backend.h2.H2Backend;
 import java.util.List;
 
-/** MongoDB's protocol from a file of H2's store: {@code Main PORT FILE}. */
+/** Serves MongoDB's protocol from an H2 file: {@code Main PORT FILE}. */
 public class Main {
-    /** As it says by itself, but for the wire version: clients of today refuse its 8. */
+    /** The server's own version, except for the wire version: current clients refuse its 8. */
     private static final MongoVersion VERSION = new MongoVersion() {
         @Override
         public List<Integer> getVersionArray() {

@@ -10,7 +10,7 @@ import site.ycsb.DB;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** A binding in memory that does what its properties say: odd.PLACE=DEED. */
+/** An in-memory binding that misbehaves as its properties say: odd.PLACE=DEED. */
 public final class Odd extends DB {
   private static final ConcurrentSkipListMap<String, Map<String, byte[]>> ROWS =
       new ConcurrentSkipListMap<>();

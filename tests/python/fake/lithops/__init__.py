@@ -1,4 +1,4 @@
-"""Stands in for Lithops: runs functions in threads, fails as asked by FAKE_LITHOPS, writes down."""
+"""Stands in for Lithops: runs functions in threads, fails as FAKE_LITHOPS asks, logs its calls."""
 
 import json
 import os
@@ -10,7 +10,7 @@ MODE = os.environ.get("FAKE_LITHOPS", "works")
 
 
 def note(what, **said):
-    """Appends a line to what the test reads."""
+    """Appends a line to the log that the test reads."""
     line = json.dumps({"what": what, **said}, default=str)
     with (Path(os.environ["FAKE_FOLDER"]) / "lithops").open("a") as file:
         file.write(line + "\n")
@@ -40,10 +40,10 @@ class Future:
 
 
 class FunctionExecutor:
-    """The part of Lithops' that the launcher uses."""
+    """The part of Lithops' executor that the launcher uses."""
 
     def __init__(self, **settings):
-        """Writes down how it was asked for."""
+        """Logs its settings."""
         note("executor", **settings)
 
     def map(self, function, data, **settings):
@@ -52,21 +52,21 @@ class FunctionExecutor:
         if MODE == "fails":
             raise ConnectionError("no such backend here")
         if MODE == "hangs":
-            # Lithops has such threads, which the interpreter would wait for.
+            # Lithops has threads like this, which the interpreter would wait for.
             threading.Thread(target=time.sleep, args=(1000,), daemon=False).start()
             time.sleep(1000)
         os.environ.update(settings["extra_env"])
         return [Future(function, arguments) for arguments in data]
 
     def wait(self, futures, **settings):
-        """Says nothing, or that nothing is known."""
+        """Returns silently, or reports that nothing is known."""
         if MODE == "blind":
             raise OSError("the storage does not answer")
 
     def clean(self, **settings):
-        """Writes down that it was called."""
+        """Logs the call."""
         note("clean", **settings)
 
     def __exit__(self, *_):
-        """Writes down that it was called."""
+        """Logs the call."""
         note("exit")

@@ -1,9 +1,9 @@
-"""Lithops' configuration: that of FAKE_CONFIG."""
+"""Lithops' configuration, taken from FAKE_CONFIG."""
 
 import json
 import os
 
 
 def load_config(_file, log):
-    """What a file would have said."""
+    """The contents of a configuration file."""
     return json.loads(os.environ.get("FAKE_CONFIG", '{"lithops": {"backend": "localhost"}}'))

@@ -1,4 +1,4 @@
-"""The names that the launcher knows backends by."""
+"""The names of the backends that the launcher knows."""
 
 LOCALHOST = "localhost"
 STANDALONE = "standalone"
