@@ -68,7 +68,7 @@ impl Exit {
         order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Self::Passed)
     }
 
-    /// The same, or a failure if not everything could be `written`. One of the run takes precedence.
+    /// The same, or a failure if not everything could be `written`. Other failures take precedence.
     pub(super) const fn if_written(self, written: bool) -> Self {
         match self {
             Self::Passed if !written => Self::Failed,

@@ -1,5 +1,5 @@
-//! What the server claims to have stored, and what it has: `--verify`, `--audit` and `springload
-//! audit`, against a stand-in that lies, and one that does not.
+//! What the server claims to have stored, and what it has: `--verify`, `--audit` and
+//! `springload audit`, against a stand-in that lies, and one that does not.
 
 use crate::servers::Server;
 use crate::springload::{

@@ -1,5 +1,5 @@
-//! The binary against real databases, each started by the tests: `cargo test --test databases
-//! hbase`.
+//! The binary against real databases, each started by the tests:
+//! `cargo test --test databases hbase`.
 //!
 //! One database is used at a time. Tests of databases that are not installed are skipped by name.
 
