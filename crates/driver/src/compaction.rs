@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of compaction during a run.
+/// How compaction is handled during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionPlan {
-    /// It is left to the server.
+    /// The server decides.
     #[default]
     Auto,
-    /// The server is kept from it, for the databases of the run.
+    /// Compaction of the run's databases is disabled on the server.
     Off,
-    /// It is asked for as what the run is about begins.
+    /// springload requests it when the main stage begins.
     Force,
 }
 

@@ -4,29 +4,29 @@ use super::{Existing, Opening, TargetAsked};
 use crate::clock::{SECOND_NS, wall_ns};
 use serde::{Deserialize, Serialize};
 
-/// Which database is used, and whether it is removed.
+/// Which database is used, and whether it is deleted at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DatabasePlan {
-    /// One that springload creates and names.
+    /// A new database with a name that springload chooses.
     Scratch {
-        /// Whether to keep it at the end.
+        /// Whether it is kept at the end.
         keep: bool,
     },
-    /// One that springload creates under this name; it must not exist.
+    /// A database that springload creates under this name; it must not exist yet.
     New {
         /// Its name.
         name: String,
-        /// Whether to keep it at the end.
+        /// Whether it is kept at the end.
         keep: bool,
     },
-    /// One that springload creates if it is missing. It is never deleted.
+    /// A database that springload creates if it is missing. It is never deleted.
     Kept {
         /// Its name.
         name: String,
     },
-    /// One that already exists. It is never deleted.
+    /// A database that already exists. It is never deleted.
     Existing {
         /// Its name.
         name: String,

@@ -5,17 +5,17 @@ use crate::measure::Change;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
-/// How changes are asked for.
+/// How changes are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FeedKind {
-    /// One answer that goes on as long as there are changes.
+    /// One response that continues as long as there are changes.
     #[default]
     Continuous,
-    /// A request for the next changes, again and again.
+    /// One request after another, each for the next changes.
     Longpoll,
-    /// As `continuous`, in the format that browsers read.
+    /// Like `continuous`, but in the server-sent events format that browsers read.
     Eventsource,
 }
 
@@ -33,17 +33,17 @@ impl FeedKind {
     }
 }
 
-/// What followers ask for.
+/// How the changes feed is followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FollowPlan {
     /// The number of followers, each with a connection of its own.
     pub followers: u32,
-    /// How they ask.
+    /// How changes are requested.
     #[serde(default)]
     pub feed: FeedKind,
-    /// Which changes they want: `design/filter`, after which `?` and parameters may come, or a
-    /// selector in JSON.
+    /// A filter on the changes: `design/filter`, optionally with `?` and parameters, or a selector
+    /// in JSON. Absent for all changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
 }

@@ -338,8 +338,8 @@ macro_rules! drivers {
                     ),
                 )*];
                 schemars::json_schema!({
-                    "description": "The server and database, as the driver plans them. Without \
-                        the name of a driver it is CouchDB's.",
+                    "description": "The server and database, as the driver plans them. A plan \
+                        that does not name its driver is CouchDB's.",
                     "oneOf": plans,
                 })
             }

@@ -18,7 +18,7 @@ pub(super) const CHECK_LOG_IN: &str = "check user and password";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogIn {
-    /// The user to log in as; `None`: nobody.
+    /// The user to log in as; `None` if springload does not log in.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing)]

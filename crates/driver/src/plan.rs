@@ -111,7 +111,7 @@ pub struct TargetAsked {
     pub flag: &'static str,
     /// The addresses of the other nodes of the cluster, with the same database.
     pub nodes: Vec<String>,
-    /// Whether connections stay with their nodes.
+    /// Whether each connection stays with its node.
     pub pin: bool,
     /// The database, if it is not part of the address.
     pub database: Option<String>,
@@ -217,8 +217,8 @@ pub enum Auth {
     Cookie,
     /// Basic authentication in every request.
     Basic,
-    /// CouchDB's proxy authentication: user, roles, and a token that is the HMAC-SHA256 of the user
-    /// under a secret known to the server, the password.
+    /// CouchDB's proxy authentication: the user, the roles, and a token, which is the HMAC-SHA256
+    /// of the user name. Its key is a secret that the server knows, given as the password.
     Proxy,
     /// The same with HMAC-SHA1.
     ProxySha1,

@@ -34,14 +34,15 @@ const LONGEST_NAME: usize = 64;
 const GIVE_LOG_IN: &str = "give user and password as in http://user:password@host/metrics";
 const GIVE_URL: &str = "give NAME=URL, such as node=http://localhost:9100/metrics";
 
-/// An exporter that is asked. Stored without its password, and without what may be secret in the
+/// An exporter that is scraped. Stored without the password, and without possible secrets in the
 /// query of its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScrapePlan {
-    /// What the user calls it.
+    /// The name that the user gave it.
     pub name: String,
-    /// Where its metrics are, without user and password. What may be secret in its query is `***`.
+    /// The URL of its metrics, without user and password. Possible secrets in its query are
+    /// replaced by `***`.
     pub url: String,
     /// Its query as it was given, if something in it may be secret; never stored.
     #[serde(skip)]

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// Keeps the draws apart from other uses of a seed.
 const ROUNDS: u64 = u64::from_be_bytes(*b"database");
 
-/// The databases over which the documents of a run are spread: a document is always in the same
-/// one, which follows from its number and nothing else.
+/// The databases over which the documents of a run are spread. A document's number alone determines
+/// its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
-    /// How many databases there are.
+    /// The number of databases.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = Self::MOST)))]
     pub count: u32,
-    /// How many documents are stored first.
+    /// The number of documents that are stored first.
     pub documents: u64,
-    /// How many of these one request stores, all in the same database.
+    /// How many of these documents one request stores, all in the same database.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub batch: u32,
 }
@@ -78,15 +78,15 @@ impl Databases {
     }
 }
 
-/// The shards of many databases on a node, and how many of them it keeps open.
+/// The number of shards of many databases on a node, and how many of them it keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenShards {
-    /// The shards of all databases on one node.
+    /// The number of shards of all databases on one node.
     pub needed: u64,
-    /// The most that it keeps open at once.
+    /// The maximum number of shards that the node keeps open at once.
     pub limit: u64,
-    /// The shards of one database.
+    /// The number of shards of one database.
     pub q: u64,
 }
 

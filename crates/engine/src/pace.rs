@@ -14,9 +14,9 @@ const PAUSES: u64 = u64::from_be_bytes(*b"thinking");
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum Pace {
-    /// Each connection begins its next operation when its last one is done.
+    /// Each connection starts its next operation when the previous one is done.
     Closed {
-        /// Pause between two operations of a connection, in nanoseconds.
+        /// The pause between two operations of a connection, in nanoseconds.
         think_ns: Nanos,
     },
     /// A closed loop with a random pause before each operation, as with siege's `--delay`.
@@ -28,11 +28,11 @@ pub enum Pace {
     },
     /// Operations are due at given times, whether or not the server keeps up.
     Open {
-        /// The times.
+        /// The due times.
         schedule: Schedule,
-        /// The most operations that may be waiting or in flight; more are dropped.
+        /// The maximum number of operations waiting or in flight; any more are dropped.
         max_in_flight: u64,
-        /// Operations that are due within this time of each other may begin together.
+        /// Operations due within this many nanoseconds of each other may be started together.
         #[serde(default = "default_slack_ns")]
         slack_ns: Nanos,
     },
@@ -93,7 +93,7 @@ pub enum Arrivals {
     /// All gaps are equal.
     #[default]
     Constant,
-    /// Gaps are exponential: a Poisson process, as independent users make.
+    /// Gaps are exponentially distributed: a Poisson process, like arrivals of independent users.
     Poisson,
 }
 
@@ -139,14 +139,14 @@ impl Segment {
     }
 }
 
-/// The due times of all operations of a stage: segments one after the other.
+/// The due times of all operations of a stage, as a sequence of segments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// The rates over time.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub segments: Vec<Segment>,
-    /// The gaps.
+    /// The distribution of the gaps between operations.
     pub arrivals: Arrivals,
     /// The seed of random gaps.
     pub seed: u64,

@@ -22,16 +22,16 @@ const MOST_WITHIN_NS: u64 = 366 * 86_400 * 1_000_000_000;
 /// The most documents for which memory is reserved in advance.
 const MOST_AHEAD: u64 = 10_000_000;
 
-/// A fill as planned.
+/// A fill, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkInsertPlan {
-    /// Total number of documents; the most, if the time is bounded.
+    /// Total number of documents; the maximum, if the time is limited.
     pub documents: u64,
-    /// Documents in one request.
+    /// Documents per request.
     pub batch: u32,
-    /// How long it may take, in nanoseconds: no request is begun that would then, by those before
-    /// it, not have ended. `None`: as long as it needs.
+    /// The time limit, in nanoseconds: no request is started that would end later, judging by those
+    /// before it. `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub within_ns: Option<u64>,

@@ -15,14 +15,14 @@ const MOST: u64 = 99_999;
 /// How often a request without an answer is sent again, if the run waits for its server.
 const MOST_TRIES: u32 = 10;
 
-/// The stage as planned. How they are called is the driver's.
+/// The creation or deletion of many databases, as planned. The driver knows their names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DatabasesPlan {
-    /// How many there are.
+    /// The number of databases.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST)))]
     pub databases: u64,
-    /// Whether they are removed; otherwise they are created.
+    /// Whether the databases are deleted; otherwise they are created.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
 }

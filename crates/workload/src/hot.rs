@@ -26,9 +26,9 @@ const READS: f64 = 0.9;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HotPlan {
-    /// The relative weights.
+    /// The relative weights of operations.
     pub mix: Mix,
-    /// Total number of operations; `None`: until time is up.
+    /// Total number of operations; `None` to run until time is up.
     pub operations: Option<u64>,
 }
 

@@ -10,11 +10,11 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The stage as planned. Which indexes they are is the driver's.
+/// An index build, as planned. The driver knows which indexes are built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IndexPlan {
-    /// How many there are.
+    /// The number of indexes.
     pub indexes: u64,
 }
 

@@ -23,26 +23,27 @@ type Lane = Either<Crud, CurrentDocument>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixedPlan {
-    /// The relative weights.
+    /// The relative weights of operations.
     pub mix: Mix,
-    /// The weights of operations that the plan defines, relative to those of the mix.
+    /// The weights of operations that the plan defines, on the same scale as those in `mix`.
     #[serde(default, skip_serializing_if = "OwnMix::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, u64>"))]
     pub own: OwnMix,
-    /// Total number of operations; `None`: until time is up.
+    /// Total number of operations; `None` to run until time is up.
     pub operations: Option<u64>,
-    /// Which documents operations go to.
+    /// Which documents operations access.
     pub order: CrudOrder,
 }
 
-/// Which documents single-document operations go to.
+/// Which documents single-document operations access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CrudOrder {
     /// Any of the connection's documents, all equally likely.
     Uniform,
-    /// Iron Cushion's: the document created or read last; counts are the same on every connection.
+    /// As in Iron Cushion: the document created or read last; counts are the same on every
+    /// connection.
     Current,
 }
 
@@ -165,13 +166,13 @@ const MOST_WEIGHT: u64 = 1_000_000_000;
 pub struct MixedDemand {
     /// The numbers.
     pub asked: DocumentsAsked,
-    /// The relative weights.
+    /// The relative weights of operations.
     pub mix: Flagged<Mix>,
     /// The weights of operations that the plan defines.
     pub own: OwnMix,
     /// The flag that gives connections more documents.
     pub more_documents: &'static str,
-    /// Which documents operations go to.
+    /// Which documents operations access.
     pub order: CrudOrder,
 }
 

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub enum Purpose {
     /// Fills the database, and is measured.
     Fill,
-    /// Creates what a later stage needs, and does not count.
+    /// Creates what a later stage needs. Not part of the result.
     Prepare,
-    /// Builds what a later stage asks, and does not count.
+    /// Builds the indexes that a later stage queries. Not part of the result.
     Index,
-    /// Creates or removes the databases of a run with many, and does not count.
+    /// Creates or deletes the databases of a run with many. Not part of the result.
     Databases,
-    /// Does what the main stage does, and does not count.
+    /// Does the same as the main stage, to warm up. Not part of the result.
     WarmUp,
-    /// Is the subject of the run.
+    /// The subject of the run.
     Main,
-    /// Looks for what the other stages wrote, and does not count.
+    /// Checks what the other stages wrote. Not part of the result.
     Audit,
 }
 

@@ -28,7 +28,7 @@ const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
 pub enum UrlOrder {
     /// In order, repeatedly; each user begins at a different entry.
     Sequential,
-    /// At random, all equally likely.
+    /// Random, all equally likely.
     Random,
     /// In order; each user begins with the first entry.
     Once,
@@ -47,13 +47,13 @@ impl UrlOrder {
     }
 }
 
-/// Requests of the list, as planned.
+/// Requests from a URL list, as planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UrlsPlan {
-    /// Total number of requests; `None`: until time is up.
+    /// Total number of requests; `None` to run until time is up.
     pub operations: Option<u64>,
-    /// Their order.
+    /// The order of requests.
     pub order: UrlOrder,
     /// The kinds of requests, if some have a name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -63,9 +63,9 @@ pub struct UrlsPlan {
 /// A request for a stage that sends a list of requests.
 #[derive(Clone, Debug)]
 pub struct UrlsDemand {
-    /// Total number of requests; `None`: until time is up.
+    /// Total number of requests; `None` to run until time is up.
     pub operations: Option<u64>,
-    /// Their order.
+    /// The order of requests.
     pub order: UrlOrder,
     /// The kinds of requests, if some have a name.
     pub kinds: Vec<OpKind>,
@@ -181,7 +181,7 @@ impl Lanes for UrlsPlan {
 pub struct UrlEntry {
     /// Its row in reports.
     pub kind: OpKind,
-    /// The sequence of which it is a step.
+    /// The sequence that it is a step of.
     pub sequence: Option<OpKind>,
     /// Whether it continues the sequence of the entry before it.
     pub follows: bool,

@@ -15,15 +15,16 @@ pub use verdict::{Hindrance, Verdict};
 use crate::measure::{Histogram, Spans};
 use serde::{Deserialize, Serialize};
 
-/// Who was at fault for what in one stage.
+/// Which lost time and failed requests of one stage are due to the client, the server, the network
+/// or none of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// The time of the stage.
+    /// The stage's time, divided by who was at fault for losing it.
     pub time: TimeShares,
-    /// The requests that were due.
+    /// The requests that were due, by what became of them.
     pub requests: RequestShares,
-    /// The client's share of all response times, 0 to 1.
+    /// The share of all response times that is due to the client, 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     pub client_share: f64,
     /// The median response time of all requests, in microseconds: without what the client may have
@@ -33,13 +34,13 @@ pub struct Account {
     /// The 99th percentile, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<Range>,
-    /// How long answers that are timed on reading waited to be read, in microseconds: the mean and
-    /// the 99th percentile.
+    /// How long responses waited to be read, in microseconds: the mean and the 99th percentile.
+    /// Only for responses that are timed when they are read.
     #[serde(default)]
     pub reading_us: Reading,
-    /// The share of the requests that the server has counted during the whole run which were not
-    /// the run's, 0 to 1: what they cost the run is nobody's fault. Absent: there were none that
-    /// matter, or it is not known.
+    /// The share of the requests counted by the server during the whole run that came from other
+    /// clients, 0 to 1. What they cost the run is not attributed to anyone. Absent if there were
+    /// too few to matter, or if their number is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     pub others_share: Option<f64>,
@@ -47,13 +48,13 @@ pub struct Account {
     pub trust: Trust,
 }
 
-/// How long answers waited to be read because springload had no processor, in microseconds.
+/// How long responses waited to be read because springload had no processor, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
-    /// On average.
+    /// The mean.
     pub mean: f64,
-    /// At the 99th percentile.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
@@ -65,22 +66,25 @@ impl Reading {
     }
 }
 
-/// The time of a stage, in seconds, by whose fault it was lost. It adds up to the stage's length.
+/// The time of a stage, in seconds, divided by who was at fault for losing it. The four parts add
+/// up to the stage's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_field_names, reason = "units come last in names")]
 pub struct TimeShares {
-    /// A load thread stood still while operations were due or answers lay unread.
+    /// Time in which a load thread stood still while operations were due or responses were waiting
+    /// to be read.
     pub client_s: f64,
-    /// The server failed all operations, or answered none.
+    /// Time in which the server failed all operations, or answered none.
     pub server_s: f64,
-    /// The server could not be reached.
+    /// Time in which the server could not be reached.
     pub network_s: f64,
-    /// The rest.
+    /// All other time.
     pub nobody_s: f64,
 }
 
-/// The requests that were due, by what became of them: `due` is the sum of all others but `late`.
+/// The requests that were due, by what became of them. `due` is the sum of all others except
+/// `late`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestShares {
@@ -88,7 +92,8 @@ pub struct RequestShares {
     pub due: u64,
     /// Requests that succeeded at least in part.
     pub served: u64,
-    /// Served or failed requests that the client held up for a millisecond or more.
+    /// Requests, whether they succeeded or failed, that the client delayed by a millisecond or
+    /// more.
     pub late: u64,
     /// Requests that the client did not carry out.
     pub client: u64,
@@ -96,8 +101,8 @@ pub struct RequestShares {
     pub server: u64,
     /// Requests for which the server could not be reached.
     pub network: u64,
-    /// Requests that failed because of what they asked for, such as conflicts, or were unanswered
-    /// when the run was stopped.
+    /// Requests that failed because of what they asked for, such as conflicts, or that had no
+    /// response when the run was stopped.
     pub nobody: u64,
 }
 

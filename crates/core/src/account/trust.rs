@@ -35,17 +35,17 @@ pub enum Sureness {
 }
 
 /// How far the numbers of a stage can be relied on. Data and counts always can: they do not depend
-/// on when something happened.
+/// on timing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trust {
-    /// How much was served in the time.
+    /// The throughput.
     pub throughput: Sureness,
-    /// Median and 99th percentile of the response times.
+    /// The median and 99th percentile of response times.
     pub latency: Sureness,
 }
 
-/// The bounds between which a figure lies.
+/// The bounds of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {

@@ -17,7 +17,7 @@ const LEFT_OVER: f64 = 0.005;
 /// Over less time than this, in seconds, CPU time reflects little but wake-ups and cold caches.
 const SHORT_S: f64 = 0.1;
 
-/// A stage's verdict: the first that applies, in this order.
+/// A stage's verdict: the first of these that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -26,16 +26,17 @@ pub enum Verdict {
     Empty,
     /// springload, not the server, was the limit.
     ClientBound {
-        /// The share of the stage that the busiest thread was computing.
+        /// The share of the stage that the busiest thread spent computing, 0 to 1.
         busiest_thread: f64,
-        /// How late the client began operations through its own fault: the 99th percentile.
+        /// How late the client started operations through its own fault, in microseconds: the 99th
+        /// percentile.
         late_p99_us: f64,
         /// What made springload the limit.
         #[serde(default)]
         by: Hindrance,
     },
-    /// The server failed a large share of the operations, or all of them for a while, or answered
-    /// none for a while.
+    /// The server failed a large share of the operations; or, for a while, it failed all of them or
+    /// answered none.
     Degraded {
         /// The share of the operations that failed because of the server, 0 to 1.
         #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
@@ -46,28 +47,29 @@ pub enum Verdict {
     },
     /// Agents were lost, so part of the load was missing.
     AgentsLost {
-        /// Agents lost in this stage or before it.
+        /// The number of agents lost in this stage or before it.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         lost: usize,
-        /// All agents of the run.
+        /// The number of agents of the run.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         agents: usize,
     },
-    /// Less was served than was offered.
+    /// The server did not keep up: fewer requests were served than offered.
     NotSustained {
         /// Requests offered per second.
         offered_per_s: f64,
         /// Requests served per second.
         served_per_s: f64,
-        /// Growth of what was waiting, in flight or dropped, per second.
+        /// How much the number of requests waiting, in flight or dropped grew per second.
         backlog_per_s: f64,
     },
-    /// Less was served than was offered, for want of connections: it says nothing about the server.
+    /// Fewer requests were served than offered, because there were too few connections. This says
+    /// nothing about the server.
     BoundByConnections {
-        /// The connections in use.
+        /// The number of connections in use.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         connections: u64,
-        /// About how many are needed.
+        /// Approximately how many were needed.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         needed: u64,
     },
@@ -75,7 +77,7 @@ pub enum Verdict {
     Sustained,
     /// A closed loop: the server set the pace.
     Closed,
-    /// Something was broken on purpose: its figures are those of its phases.
+    /// Something was broken on purpose: look at the figures of each phase instead.
     Drilled,
     /// A closed loop that was too short to show whether the client was the limit.
     TooShort,
@@ -91,13 +93,13 @@ pub enum Hindrance {
     /// Unknown, as in older records.
     #[default]
     Unknown,
-    /// Its busiest thread computed for this share of the time.
+    /// Its busiest thread was computing for this share of the time, 0 to 1.
     Computed(f64),
-    /// A thread waited for a processor for this share of the time.
+    /// A thread waited for a processor for this share of the time, 0 to 1.
     Waited(f64),
-    /// This share of all response times is the client's: answers lay unread.
+    /// The client's share of all response times, 0 to 1: responses had arrived but were not read.
     Held(f64),
-    /// Operations of an open loop were begun late: the 99th percentile, in microseconds.
+    /// Operations of an open loop were started late: the 99th percentile, in microseconds.
     Late(f64),
 }
 

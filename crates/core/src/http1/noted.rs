@@ -9,7 +9,7 @@ use std::ops::AddAssign;
 pub struct Noted {
     /// How often unsolicited data arrived.
     pub unsolicited: u32,
-    /// Answers that a cache on the way had.
+    /// Answers served by a cache on the way.
     pub from_cache: u32,
     /// Answers in which the server asked the client to wait.
     pub retry_after: u32,

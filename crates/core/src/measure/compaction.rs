@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a compaction took, and what it gave back.
+/// How long a compaction took, and how much space it freed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compaction {
-    /// When it was asked for, in seconds after the start of the stage.
+    /// When it was requested, in seconds from the stage's start.
     pub began_s: f64,
-    /// From then until the server no longer compacted, in seconds; if that was not waited for,
-    /// until it was given up. It is asked five times a second.
+    /// The time from then until the server was no longer compacting, or until springload stopped
+    /// waiting for that, in seconds. The server is asked five times a second.
     pub length_s: f64,
-    /// The size of the files before, in bytes, if the server tells.
+    /// The size of the files before, in bytes; absent if the server does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_bytes: Option<u64>,
     /// The same afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_bytes: Option<u64>,
-    /// Whether it has ended.
+    /// Whether it had ended by then.
     pub ended: bool,
-    /// Why the server refused it, if it did.
+    /// The reason the server refused it; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }

@@ -68,11 +68,11 @@ impl ConnectionTimes {
     }
 }
 
-/// Time per connection and phase, in seconds; each array has one entry per connection.
+/// Where each connection's time went, by phase, in seconds. Arrays have one entry per connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTable {
-    /// Spread over the connections of each phase, in seconds.
+    /// For each phase, the spread over the connections, in seconds.
     #[cfg_attr(
         feature = "schema",
         schemars(extend("propertyNames" = { "enum": ["local", "send", "remote", "receive"] }))
@@ -87,7 +87,7 @@ pub struct PhaseTable {
     /// Remote time of each connection, per kind.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<f64>>"))]
     pub remote_s: BTreeMap<OpKind, Vec<f64>>,
-    /// Time of each connection from the end of sending to the last byte of answers, per kind.
+    /// Time of each connection from the end of sending to the last byte of responses, per kind.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<f64>>"))]
     pub answer_s: BTreeMap<OpKind, Vec<f64>>,
@@ -97,7 +97,7 @@ pub struct PhaseTable {
     /// Documents that succeeded on each connection, per kind.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<u64>>"))]
     pub ok: BTreeMap<OpKind, Vec<u64>>,
-    /// When each connection was done, from the stage's start.
+    /// When each connection was done, in seconds from the stage's start.
     pub ended_s: Vec<f64>,
 }
 

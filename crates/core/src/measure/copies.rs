@@ -4,15 +4,16 @@
 use super::is_default;
 use serde::{Deserialize, Serialize};
 
-/// What the single copies of a database have, once a drill is over.
+/// What each copy of a database contains after a drill.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copies {
-    /// Each node that has copies.
+    /// The nodes that have copies.
     pub nodes: Vec<NodeCopies>,
-    /// How long they were looked at again until all were alike, or that was given up, in seconds.
+    /// For how long the copies were compared repeatedly, in seconds, until all were the same or
+    /// springload stopped trying.
     pub looked_s: f64,
-    /// Why they were not compared.
+    /// The reason they could not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -21,17 +22,17 @@ pub struct Copies {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeCopies {
-    /// What the cluster calls the node.
+    /// The cluster's name for the node.
     pub node: String,
-    /// Documents that are there.
+    /// The number of documents that it has.
     pub documents: u64,
-    /// Documents that another copy has and this one does not.
+    /// The number of documents that another copy has and this one does not.
     #[serde(default, skip_serializing_if = "is_default")]
     pub missing: u64,
-    /// Documents that are there in an older revision than in another copy.
+    /// The number of documents that it has in an older revision than another copy.
     #[serde(default, skip_serializing_if = "is_default")]
     pub older: u64,
-    /// Why that is not known: not all of its copies could be read.
+    /// The reason these are not known: not all of its copies could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

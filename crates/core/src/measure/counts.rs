@@ -10,47 +10,51 @@ use std::ops::AddAssign;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wire {
-    /// Operations with a request that was resent on a new connection because the old one was
-    /// closed: 0 or 1 for one operation.
+    /// Operations with a request that was resent on a new connection because the old one had been
+    /// closed. Each operation is counted at most once.
     pub resent: u64,
-    /// How often unsolicited data, such as an answer without a request, was found on a connection.
+    /// How often unsolicited data, such as a response without a request, was found on a connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsolicited: u64,
-    /// Documents that failed as unanswered and that the driver found to be written. Of an audit's
-    /// comparisons: documents of which it found that a write without an answer was carried out.
+    /// Documents that failed as `unanswered` but were found to have been written. In an audit's
+    /// comparisons, documents with an unanswered write that the audit found to have been carried
+    /// out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub carried_out: u64,
-    /// Documents that failed as unanswered and were found not to be written. The remaining ones are
-    /// unknown.
+    /// Documents that failed as `unanswered` and were found not to have been written. For the
+    /// remaining ones, it is unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_carried_out: u64,
-    /// Documents of which an audit found that a write was carried out although the server had said
-    /// that it failed.
+    /// Documents with a write that an audit found to have been carried out although the server had
+    /// reported a failure.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failed_carried_out: u64,
-    /// Documents of which an audit found that a write was not carried out, as the server had said.
+    /// Documents with a write that an audit found not to have been carried out, as the server had
+    /// reported.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failed_not_carried_out: u64,
-    /// Requests that were sent, including retries: an update may take two. Of a sequence, the steps
-    /// that were done. `None` if the driver does not count them, and in older records.
+    /// Requests that were sent, including retries: an update may take two. For a sequence, the
+    /// steps that were carried out. `None` if the driver does not count them, and in older records.
     #[serde(rename = "http_requests", default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// How often an operation was retried because the document had changed between its read and its
     /// write.
     #[serde(rename = "conflict_retries", default, skip_serializing_if = "is_default")]
     pub retries: u64,
-    /// How often a request was sent again because the server could not take it there and then: its
+    /// How often a request was resent because the server could not handle it at that moment: its
     /// target had moved, or was about to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub relocated: u64,
-    /// Answers that a cache on the way had, by the headers `Age`, `Cache-Status` and `X-Cache`.
+    /// Responses that came from a cache on the way, according to the headers `Age`, `Cache-Status`
+    /// and `X-Cache`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from_cache: u64,
-    /// Answers in which the server asked the client to wait, by the header `Retry-After`.
+    /// Responses in which the server asked the client to wait, with the header `Retry-After`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry_after: u64,
-    /// Nanoseconds between requests and their answers that were spent not in the database but on
-    /// the way to it, through the process that hosts its client. Not part of the service time.
+    /// The total time, in nanoseconds, between requests and responses that was spent not in the
+    /// database but on the way to it, through the process that hosts its client. Not part of the
+    /// service time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outside_ns: u64,
 }
@@ -101,10 +105,10 @@ impl AddAssign for Wire {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyBytes {
-    /// Bytes of bodies sent in requests.
+    /// Bytes of request bodies.
     #[serde(rename = "bytes_sent")]
     pub sent: u64,
-    /// Bytes of bodies received in answers.
+    /// Bytes of response bodies.
     #[serde(rename = "bytes_received")]
     pub received: u64,
 }

@@ -57,7 +57,7 @@ macro_rules! counts {
 // second or only for whole stages, and how it is read.
 counts! {
     Issued {
-        meaning: "Documents for which an operation was begun.",
+        meaning: "Documents for which an operation was started.",
         name: "issued", title: "issued", whole: None, is_bytes: false,
         is_better_high: true, shown: Shown::Detail, is_rare: false, metric: None,
         => stage |it| it.issued
@@ -75,7 +75,7 @@ counts! {
         => second |it| it.failed()
     }
     Unfinished {
-        meaning: "Documents without an answer at the end.",
+        meaning: "Documents without an answer when the run ended.",
         name: "unfinished", title: "unfinished", whole: Some(Count::Issued), is_bytes: false,
         is_better_high: false, shown: Shown::Wide, is_rare: true, metric: None,
         => stage |it| it.unfinished
@@ -123,13 +123,13 @@ counts! {
         => second |it| it.warned
     }
     Outdated {
-        meaning: "Answers of an index without the last write of the document that was asked for.",
+        meaning: "Answers of an index that lack the last write of the requested document.",
         name: "outdated", title: "outdated", whole: Some(Count::Requests), is_bytes: false,
         is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_outdated_answers"),
         => second |it| it.outdated
     }
     FromCache {
-        meaning: "Answers that a cache on the way had.",
+        meaning: "Answers served by a cache on the way.",
         name: "from_cache", title: "from a cache", whole: Some(Count::Requests), is_bytes: false,
         is_better_high: true, shown: Shown::Detail, is_rare: true, metric: Some("springload_cached_answers"),
         => second |it| it.wire.from_cache

@@ -18,22 +18,22 @@ const REPORTED_WITHIN_NS: Nanos = 10 * SECOND_NS;
 /// The most acknowledged writes whose changes are awaited; about 100 MB.
 const MOST_AWAITED: usize = 2_000_000;
 
-/// What followers received in a stage.
+/// What followers of the changes feed received in a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Following {
     /// Writes that were acknowledged.
     pub acknowledged: u64,
-    /// The documents that they wrote.
+    /// The number of different documents that these writes changed.
     pub documents: u64,
-    /// The followers of each node.
+    /// The results for each node's followers.
     pub by: Vec<FollowedBy>,
-    /// How late the thread of the followers itself was, every ten milliseconds: by so much, times
-    /// may be too long.
+    /// How late the followers' own thread woke up from sleeps of ten milliseconds: measured times
+    /// may be too long by this much.
     pub own_delay: Latency,
 }
 
-/// What the followers of one node, or all of them, received.
+/// What the followers of one node, or all followers, received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FollowedBy {
@@ -42,28 +42,29 @@ pub struct FollowedBy {
     pub node: Option<String>,
     /// The number of followers.
     pub followers: u64,
-    /// Changes that came, whoever made them.
+    /// Changes received, including those made by other clients.
     pub changes: u64,
-    /// Changes that had come before, or were older than one of the same document that had.
+    /// Changes received again, or after a newer change of the same document.
     pub repeated: u64,
-    /// Changes that came before their write was acknowledged. Their time counts as zero.
+    /// Changes received before their write was acknowledged. Their time counts as zero.
     pub early: u64,
-    /// Changes that a feed had not delivered ten seconds after the end, but that were there when
-    /// the follower asked for all that was left.
+    /// Changes that a feed had still not delivered ten seconds after the end, but that the follower
+    /// got when it requested all remaining changes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub undelivered: u64,
-    /// For each follower, the documents of which the last acknowledged change did not come, nor a
-    /// later one; with a filter, only those that another follower received. `null`: not known,
-    /// because not all followers could read to the end, or one alone has a filter.
+    /// The number of documents, summed over followers, whose last acknowledged change the follower
+    /// did not receive, nor any later one; with a filter, only those that another follower
+    /// received. `None` if unknown: some followers could not read to the end and the others missed
+    /// none, or there is only one follower, with a filter.
     pub missing: Option<u64>,
-    /// How often a feed broke off, or could not be opened, and was continued after the last change
-    /// that came.
+    /// How often a feed was interrupted, or could not be opened, and was resumed after the last
+    /// change received.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resumed: u64,
-    /// What went wrong first.
+    /// The first error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The times from the acknowledgement of a write to the arrival of its change.
+    /// The time from the acknowledgement of a write to the arrival of its change.
     pub lag: Latency,
 }
 

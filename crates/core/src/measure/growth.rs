@@ -33,7 +33,7 @@ impl FillLog {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Growth {
-    /// Documents per window: a point is recorded for each window.
+    /// The number of documents in a window: a point is recorded for each window.
     pub window: u64,
     /// The rate in each window, in order.
     pub points: Vec<GrowthPoint>,
@@ -46,13 +46,13 @@ pub struct Growth {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrowthPoint {
-    /// Documents inserted by its end.
+    /// Documents inserted by the end of the window, in total.
     pub documents: u64,
-    /// When it ended, in seconds from the stage's start.
+    /// When the window ended, in seconds from the stage's start.
     pub at_s: f64,
     /// Documents per second in the window.
     pub per_s: f64,
-    /// Whether it is the last, incomplete window.
+    /// Whether it is the last window, and incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }
@@ -61,13 +61,13 @@ pub struct GrowthPoint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SizePoint {
-    /// When, in seconds from the stage's start.
+    /// When it was reported, in seconds from the stage's start.
     pub at_s: f64,
-    /// The number of documents; `None`: not reported.
+    /// The number of documents; `None` if not reported.
     pub documents: Option<u64>,
-    /// The size of the files in bytes (`sizes.file`); `None`: not reported.
+    /// The size of the files in bytes (`sizes.file`); `None` if not reported.
     pub file_bytes: Option<u64>,
-    /// The size of live data in bytes (`sizes.active`); `None`: not reported.
+    /// The size of live data in bytes (`sizes.active`); `None` if not reported.
     pub active_bytes: Option<u64>,
 }
 

@@ -318,8 +318,8 @@ impl schemars::JsonSchema for Histogram {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": "A distribution of times: an HdrHistogram in its V2 encoding, deflated, \
-                in base64. Values are nanoseconds, to 3 significant digits (2 of each agent), \
-                at best to 64 ns.",
+                in base64. Values are nanoseconds, to 3 significant digits (2 for a single \
+                agent), with a resolution of 64 ns at best.",
             "type": "string",
             "contentEncoding": "base64",
             "pattern": "^HIST[A-Za-z0-9+/]+=*$",

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedTimes<H> {
-    /// From send to the end.
+    /// From sending the request to its end.
     pub service: H,
     /// From the intended start to the end.
     pub response: H,
@@ -78,7 +78,7 @@ pub struct KindInterval {
     /// Documents that succeeded in such requests.
     #[serde(skip_serializing_if = "is_default")]
     pub drained_ok: u64,
-    /// Of these, documents that were accepted but not yet stored as they should be.
+    /// Of the documents in `ok`, those that were accepted but not yet stored as they should be.
     #[serde(skip_serializing_if = "is_default")]
     pub accepted: u64,
     /// Documents per failure class.
@@ -89,10 +89,10 @@ pub struct KindInterval {
     /// What happened on the wire.
     #[serde(skip_serializing_if = "is_default")]
     pub wire: Wire,
-    /// Answers to which the server added a warning.
+    /// Responses to which the server added a warning.
     #[serde(skip_serializing_if = "is_default")]
     pub warned: u64,
-    /// Answers of an index without the last write of the document that was asked for.
+    /// Responses from an index that lacked the last write of the requested document.
     #[serde(skip_serializing_if = "is_default")]
     pub outdated: u64,
     /// Of those, how old the write was that the index did not have, where that is known.
@@ -113,11 +113,11 @@ pub struct KindInterval {
     /// The first few documents that were not as written.
     #[serde(skip_serializing_if = "is_default")]
     pub findings: Vec<Finding>,
-    /// From send to the last byte of the answer, for requests that succeeded at least in part.
+    /// From sending to the last byte of the response, for requests that succeeded at least in part.
     pub service: Histogram,
-    /// From the intended start to the last byte of the answer, for the same requests.
+    /// From the intended start to the last byte of the response, for the same requests.
     pub response: Histogram,
-    /// From the intended start to the real one, for all requests.
+    /// From the intended start to the actual start, for all requests.
     pub lag: Histogram,
     /// Times of requests that failed as a whole, per class.
     #[serde(skip_serializing_if = "is_default")]

@@ -72,7 +72,7 @@ macro_rules! statistics {
         pub struct Latency {
             /// The number of samples: requests.
             pub samples: u64,
-            /// The least time.
+            /// The minimum.
             pub min_us: f64,
             $(#[doc = $doc] $(#[$more])* pub $field: $type,)*
             /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
@@ -129,7 +129,7 @@ statistics! {
     P99 p99_us: Option<f64> = "p99", Always, Percentile(99.0);
     /// The 99.9th percentile.
     P99_9 p99_9_us: Option<f64> = "p99.9", Wide, Percentile(99.9);
-    /// The greatest time.
+    /// The maximum.
     Max max_us: f64 = "max", Always, Extreme(|it| it.max() as f64), "The maximum of these times.";
 }
 

@@ -64,13 +64,13 @@ impl NodeInterval {
 /// A time in which a node was considered gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
-    /// When a connection first found it gone.
+    /// When a connection first found it unreachable.
     pub from: Nanos,
-    /// When it answered again; `None` if not before the stage ended.
+    /// When it responded again; `None` if it did not before the stage ended.
     pub to: Option<Nanos>,
-    /// Connections that moved to other nodes.
+    /// The number of connections that moved to other nodes.
     pub moved: u64,
-    /// Connections that came back.
+    /// The number of connections that came back.
     pub returned: u64,
 }
 
@@ -179,53 +179,54 @@ impl NodeLog {
     }
 }
 
-/// A time in which a node was considered gone, as recorded: in seconds from the stage's start.
+/// A time in which a node was considered unreachable, in seconds from the stage's start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unreachable {
-    /// When a connection first found it gone.
+    /// When a connection first found it unreachable.
     pub from_s: f64,
-    /// When it answered again; `null` if not before the stage ended.
+    /// When it responded again; `None` if it did not before the stage ended.
     pub to_s: Option<f64>,
-    /// Connections that moved to other nodes.
+    /// The number of connections that moved to other nodes.
     pub moved: u64,
-    /// Connections that came back.
+    /// The number of connections that came back.
     pub returned: u64,
 }
 
-/// One node over one stage. Counts are documents.
+/// One node in one stage. Counts are documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeSummary {
     /// Its address, without credentials.
     pub url: String,
-    /// The connections that belong to it, or that the load threads have to it.
+    /// The number of connections that belong to it, or that the load threads have to it.
     pub connections: u64,
-    /// Completed requests, both of its own connections and of those that had moved to it.
+    /// Completed requests, on its own connections and on those that had moved to it.
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, documents answered with 202, which have not yet reached a quorum of nodes.
+    /// Of the documents in `ok`, those with the status 202, which had not yet reached a quorum of
+    /// nodes.
     pub accepted: u64,
     /// Documents that failed, per class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
-    /// Documents that succeeded during the time of the stage, per second.
+    /// Documents that succeeded during the stage's time, per second.
     pub throughput_per_s: f64,
-    /// How long its connections were connected to other nodes, in seconds over all of them.
+    /// How long its connections were connected to other nodes, in seconds summed over all of them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub away_s: f64,
-    /// When it was considered gone.
+    /// The times in which it was considered unreachable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<Unreachable>,
-    /// When operations were in flight to it and it answered nothing on any of its connections, for
+    /// When operations were in flight to it but it gave no response on any of its connections, for
     /// 0.1 s or more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
-    /// From send to the last byte of the answer, for requests that succeeded at least in part.
+    /// From sending to the last byte of the response, for requests that succeeded at least in part.
     pub service: Latency,
-    /// From the intended start to the last byte of the answer, for the same requests.
+    /// From the intended start to the last byte of the response, for the same requests.
     pub response: Latency,
 }
 

@@ -241,12 +241,12 @@ impl OutageLog {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outage {
-    /// The total, in seconds.
+    /// Their total length, in seconds.
     pub total_s: f64,
-    /// The hundred longest, in order.
+    /// The hundred longest, in chronological order.
     #[cfg_attr(feature = "schema", schemars(length(max = MOST_LISTED)))]
     pub spans: Vec<Span>,
-    /// Whether the server answered at times, if only with errors.
+    /// Whether the server responded at times, even if only with errors.
     pub answered: bool,
     /// How long each failing connection waited until one of its operations succeeded or the stage
     /// ended. `None` if none failed because of the server.

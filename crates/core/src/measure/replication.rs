@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replication {
-    /// The databases, in the order in which they were given. The load went to the first.
+    /// The databases, in the order given. The load went to the first.
     pub places: Vec<ReplicaPlace>,
-    /// From the first request for a replication to when all of them were running; `None`: they
-    /// never all were.
+    /// The time from the first request for a replication until all of them were running; `None` if
+    /// they never all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_s: Option<f64>,
-    /// Each replication.
+    /// The replications.
     pub links: Vec<ReplicationLink>,
-    /// Along a chain of several replications, the markers of the first source, looked for at the
-    /// last target.
+    /// In a chain of several replications, the markers of the first source, looked up at the last
+    /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_to_end: Option<EndToEnd>,
-    /// The marker documents that remained in databases that are not removed, as far as is known.
+    /// The number of marker documents left in databases that are not deleted, as far as known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub markers_left: u64,
-    /// What was made for the run and could not be removed, with the reasons.
+    /// What was created for the run and could not be removed, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }
 
-/// A database that takes part.
+/// A database that takes part in replication.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplicaPlace {
@@ -45,33 +45,33 @@ pub struct ReplicaPlace {
     pub created: bool,
 }
 
-/// How a replication stood in the end.
+/// The outcome of a replication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LinkEnd {
-    /// The run ended before it was found out.
+    /// The run ended before this could be determined.
     #[default]
     Unknown,
     /// The target has every document of the source.
     Converged,
-    /// The target did not have all of them when the time was over.
+    /// The target did not have all documents when the time was up.
     Behind,
-    /// The replication had nothing left to do, and the target did not have all of them.
+    /// The replication had nothing left to do, but the target did not have all documents.
     Lost,
-    /// The source or the target did not answer.
+    /// The source or the target did not respond.
     Gone,
 }
 
-/// The way along a chain, from its first database to its last.
+/// A chain of replications, from its first database to its last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndToEnd {
-    /// The place of the first source, from 0.
+    /// The index of the first source in `places`, from 0.
     pub source: usize,
-    /// The place of the last target.
+    /// The index of the last target in `places`.
     pub target: usize,
-    /// The markers of that source, looked for at that target.
+    /// The markers of that source, looked up at that target.
     pub markers: Markers,
 }
 
@@ -79,59 +79,60 @@ pub struct EndToEnd {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplicationLink {
-    /// The place of its source, from 0.
+    /// The index of its source in `places`, from 0.
     pub source: usize,
-    /// The place of its target.
+    /// The index of its target in `places`.
     pub target: usize,
-    /// From the request for it to when the server first said that it was running.
+    /// The time from the request for it until the server first reported that it was running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_s: Option<f64>,
-    /// From the request for it to when the target had as much as the source; `None`: it never had
-    /// before the load.
+    /// The time from the request for it until the target had caught up with the source; `None` if
+    /// it did not before the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filled_s: Option<f64>,
-    /// Documents that the target then had, with deleted ones.
+    /// The number of documents that the target had then, including deleted ones.
     #[serde(default, skip_serializing_if = "is_default")]
     pub filled_documents: u64,
-    /// The markers of its source, looked for at its target.
+    /// The markers of its source, looked up at its target.
     pub markers: Markers,
-    /// Its state at the end of the run, as its server names it.
+    /// Its state at the end of the run, in the server's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// What the server said of its failure, or why nothing is known.
+    /// The server's reason for its failure, or the reason nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Documents that it has written, as its server counts them.
+    /// The number of documents that it has written, as counted by its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents_written: Option<u64>,
-    /// Documents that the target refused, as its server counts them.
+    /// The number of documents that the target rejected, as counted by its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_failures: Option<u64>,
-    /// How it stood in the end.
+    /// Its outcome.
     pub end: LinkEnd,
-    /// From the end of the load to when the target had everything.
+    /// The time from the end of the load until the target had everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converged_s: Option<f64>,
-    /// The comparison of source and target at the end; `None`: there was none.
+    /// The comparison of source and target at the end; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
 }
 
-/// Documents of a source, deleted ones included, each looked for at the target with its revision.
+/// The documents of a source, including deleted ones, each looked up at the target with its
+/// revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// Documents that were looked for.
+    /// The number of documents that were looked up.
     pub documents: u64,
-    /// Those that the target does not have.
+    /// The number of documents that the target does not have.
     pub missing: u64,
-    /// Those that it has in another revision.
+    /// The number of documents that the target has in another revision.
     pub different: u64,
-    /// Those of which it has the revision, but shows another one of its own: it had documents of
-    /// the same names before.
+    /// The number of documents of which the target has the revision but shows another one of its
+    /// own, because it had documents with the same IDs before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overruled: u64,
-    /// The first of the missing and different ones.
+    /// The IDs of the first missing and different ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Comparison::MOST_NAMED)))]
     pub examples: Vec<String>,
@@ -147,43 +148,44 @@ impl Comparison {
     }
 }
 
-/// Documents that were written to a source in order to be looked for at a target.
+/// Documents that were written to a source, to be looked up at a target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Markers {
-    /// Those whose write was acknowledged.
+    /// Markers whose write was acknowledged.
     pub written: u64,
-    /// Those whose write was not.
+    /// Markers whose write was not acknowledged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_failures: u64,
-    /// Acknowledged ones that were not seen before the search was given up.
+    /// Acknowledged markers that were not seen before the search was abandoned.
     pub unseen: u64,
-    /// Requests to the target that failed and were repeated.
+    /// Requests to the target that failed and were retried.
     #[serde(default, skip_serializing_if = "is_default")]
     pub look_failures: u64,
-    /// The first thing that went wrong with a write or a look.
+    /// The first error in a write or a lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The times from the acknowledgement of the write to the end of the first answer of the
-    /// target that showed the marker.
+    /// The time from the acknowledgement of the write to the end of the target's first response
+    /// that showed the marker.
     pub lag: Latency,
-    /// The longest of these times over time.
+    /// The longest lag in each step of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = MarkerLog::MOST_POINTS)))]
     pub over_time: Vec<LagPoint>,
 }
 
-/// The longest lag of the markers of some seconds.
+/// The longest lag of the markers written in one step of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LagPoint {
-    /// When they were acknowledged: from the start of the stage, in seconds.
+    /// When the writes of these markers were acknowledged: the start of the step, in seconds from
+    /// the stage's start.
     pub at_s: u32,
-    /// How many seconds it stands for.
+    /// The number of seconds it covers.
     pub seconds: u32,
-    /// Markers that were seen.
+    /// The number of these markers that were seen.
     pub markers: u64,
-    /// The longest lag of them, in microseconds.
+    /// Their longest lag, in microseconds.
     pub longest_us: f64,
 }
 

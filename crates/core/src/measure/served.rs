@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Requests by method and by status.
+/// The number of requests by method and by response status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Served {
     /// By method.
     pub methods: BTreeMap<String, u64>,
-    /// By the status of the answer.
+    /// By the status of the response.
     pub statuses: BTreeMap<String, u64>,
 }
 

@@ -6,7 +6,7 @@ use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One kind's requests with one outcome in one step.
+/// The requests of one kind and outcome in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slot {
@@ -14,7 +14,7 @@ pub struct Slot {
     pub at_ms: u64,
     /// The kind of operation.
     pub kind: OpKind,
-    /// How it failed, if it did.
+    /// How they failed; absent if they succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The number of requests.

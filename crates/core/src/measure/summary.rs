@@ -8,8 +8,8 @@ use crate::op::{ByKind, Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One kind of operation over one stage. Counts are documents; except in bulk operations, a request
-/// is about one document. issued = ok + failures + unfinished, exactly.
+/// One kind of operation in one stage. Counts are documents; except in bulk operations, each
+/// request is for one document. issued = ok + failures + unfinished, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationSummary {
@@ -17,36 +17,36 @@ pub struct OperationSummary {
     pub kind: OpKind,
     /// Completed requests.
     pub requests: u64,
-    /// Documents for which an operation was begun.
+    /// Documents for which an operation was started.
     pub issued: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Requests that ended after the time of the stage: they are not counted in rates.
+    /// Requests that ended after the stage's time; they are not counted in rates.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained: u64,
     /// Documents that succeeded in such requests.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained_ok: u64,
-    /// Of these, documents that were accepted but not yet stored as they should be: answered with
-    /// 202, so not yet on a quorum, or only batched by a binding.
+    /// Of the documents in `ok`, those that were accepted but not yet stored as they should be: the
+    /// status was 202, so there was no quorum yet, or a binding only added them to a batch.
     pub accepted: u64,
     /// Documents that failed, per class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
-    /// Documents without an answer when the run ended.
+    /// Documents without a response when the run ended.
     pub unfinished: u64,
     /// What happened on the wire.
     #[serde(flatten)]
     pub wire: Wire,
-    /// Documents that succeeded during the time of the stage, per second.
+    /// Documents that succeeded during the stage's time, per second.
     pub throughput_per_s: f64,
     /// Bytes of bodies.
     #[serde(flatten)]
     pub bytes: BodyBytes,
-    /// Answers per HTTP status, if the driver provides them, including those of redirects.
+    /// Responses per HTTP status, including redirects, if the driver provides them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
-    /// The reason of the first failure of each class, if there was one.
+    /// The reason for the first failure of each class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, Reason>"))]
     pub reasons: BTreeMap<Failure, Reason>,
@@ -54,24 +54,24 @@ pub struct OperationSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Finding::MOST)))]
     pub findings: Vec<Finding>,
-    /// From send to the last byte of the answer, for requests that succeeded at least in part.
+    /// From sending to the last byte of the response, for requests that succeeded at least in part.
     pub service: Latency,
-    /// From the intended start to the last byte of the answer, for the same requests.
+    /// From the intended start to the last byte of the response, for the same requests.
     pub response: Latency,
-    /// The same without the time for which springload itself held them up, if it did so for a
+    /// The same without the time by which springload itself delayed requests, where that was a
     /// millisecond or more: the true times lie in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_without_client: Option<Latency>,
-    /// From the intended start to the real one, for all requests.
+    /// From the intended start to the actual start, for all requests.
     pub lag: Latency,
-    /// Answers to which the server added a warning.
+    /// Responses to which the server added a warning.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub warned: u64,
-    /// Answers of an index without the last write of the document that was asked for.
+    /// Responses from an index that lacked the last write of the requested document.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub outdated: u64,
-    /// How old the writes were that such an answer did not have, when it was asked for: by so much,
-    /// and maybe more, the index was behind. Of writes in this stage.
+    /// How old the writes that such responses lacked were at the time of the query: the index was
+    /// behind by at least that much. Only counts writes of this stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<Latency>,
     /// Documents returned by scans, and rows of queries.

@@ -20,14 +20,14 @@ pub struct Visibility {
     /// Probes that are still in the database, as far as is known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub left: u64,
-    /// The first thing that went wrong with a write or a removal.
+    /// The first error in a write or a removal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The results for each way in which probes were looked for.
     pub by: Vec<VisibleBy>,
 }
 
-/// What was found in one way. Of `probes`, `unseen` were never seen; all others have a time.
+/// What was found in one way. Of `probes`, `unseen` were never seen; `time` covers all others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisibleBy {
@@ -37,20 +37,20 @@ pub struct VisibleBy {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Probes that were looked for. Those written while the one before was still being looked for
-    /// are not included.
+    /// Probes that were looked for. Those written during the search for the previous one are not
+    /// included.
     pub probes: u64,
-    /// Probes that the first answer did not show.
+    /// Probes that were not in the first response.
     pub stale_first: u64,
-    /// Probes that no answer had shown by the time the search was given up.
+    /// Probes that were in no response by the time the search was abandoned.
     pub unseen: u64,
-    /// Requests that failed and were repeated.
+    /// Requests that failed and were retried.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u64,
-    /// Why this way could not be used, or how a request first failed.
+    /// The reason this way could not be used, or the first error of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The times from the acknowledgement of the write to the end of the first answer that showed
+    /// The time from the acknowledgement of the write to the end of the first response that showed
     /// it.
     pub time: Latency,
 }

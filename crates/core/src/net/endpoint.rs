@@ -52,13 +52,14 @@ pub enum EndpointError {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsOptions {
-    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    /// The certificate authorities trusted to sign the server's certificate; `None` for the
+    /// system's.
     #[serde(rename = "tls_ca")]
     pub authorities: Option<PathBuf>,
-    /// Whether any certificate is accepted.
+    /// Whether every certificate is accepted, without any check.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// The client's proof of its identity.
+    /// The client certificate and its key; absent for none.
     #[serde(rename = "tls_identity", default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
 }
@@ -67,7 +68,7 @@ pub struct TlsOptions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
-    /// The certificate, and the chain from it to the authority.
+    /// The certificate, with the chain up to the authority.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,

@@ -10,14 +10,14 @@ use std::borrow::Cow;
 pub struct Meter {
     /// Its name, which ends in its unit, such as `fsyncs_per_s`.
     pub name: Cow<'static, str>,
-    /// What people read, such as `fsyncs`.
+    /// Its name for display, such as `fsyncs`.
     pub title: Cow<'static, str>,
-    /// Its unit, such as `per second`; empty: it is a plain number.
+    /// Its unit, such as `per second`; empty for a plain number.
     pub unit: Cow<'static, str>,
-    /// What it is about, such as `disk`: numbers about the same are drawn together.
+    /// Its subject, such as `disk`; numbers with the same subject are plotted together.
     pub about: Cow<'static, str>,
-    /// Whether the server counts it from its start: then it is given as a rate, of the time since
-    /// the answer before.
+    /// Whether the server counts it from its start. It is then given as a rate since the previous
+    /// response.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub counted: bool,
     /// The counted number, by its name, for each unit of which this one is given: the time of all

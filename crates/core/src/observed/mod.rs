@@ -14,66 +14,66 @@ use crate::measure::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was observed of the servers during a run.
+/// What was observed on the servers during a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed {
-    /// Those that were asked.
+    /// The servers, nodes and exporters that were polled.
     pub sources: Vec<Source>,
-    /// What they were busy with besides requests, in order.
+    /// What the servers were busy with besides requests, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activities: Vec<Activity>,
-    /// How the server is set, by names of its own, without anything secret.
+    /// The server's settings, under its own names, without secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
-/// One server, node or exporter that was asked.
+/// A server, node or exporter that was polled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// Its name: the host of a node, or the name that the user gave it.
+    /// Its name: the host of a node, or the name given by the user.
     pub name: String,
-    /// The URL of its metrics, without user and password, if it is one that the user gave.
+    /// The URL of its metrics, without user and password, if the user gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Whether it is the machine that springload shares with a server.
+    /// Whether it stands for the machine that springload shares with a server.
     #[serde(default, skip_serializing_if = "super::measure::is_default")]
     pub machine: bool,
-    /// How often it was asked.
+    /// How often it was polled.
     pub polls: u64,
-    /// How often it gave no answer in time.
+    /// How often it gave no response in time.
     #[serde(default, skip_serializing_if = "super::measure::is_default")]
     pub missed: u64,
-    /// The first reason for that.
+    /// The reason for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it does not answer questions about itself, if that is so.
+    /// The reason it refused to report metrics; absent if it did not refuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What to know about its numbers, such as that there were too many.
+    /// A remark about its numbers, such as that there were too many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When its counters were seen to have begun anew, in seconds from the run's start.
+    /// When its counters were found to have restarted, in seconds from the run's start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts_s: Vec<f64>,
-    /// Its numbers over time: a table for each question that it was asked.
+    /// Its numbers over time, with a table for each kind of request for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<Table>,
-    /// The requests that it has counted between the first answer and the last, without those that
-    /// asked it; `None`: it does not count them, or was started again meanwhile.
+    /// The requests that it counted between its first and last response, without springload's own
+    /// polls; `None` if it does not count requests, or was restarted in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
 }
 
-/// The answers to one question over time.
+/// The responses to one kind of poll over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Table {
-    /// When each came, in seconds from the run's start. Of long runs, older rows stand for several
-    /// answers, and have the time of the last of these.
+    /// When each response came, in seconds from the run's start. In long runs, older rows combine
+    /// several responses, and have the time of the last of these.
     pub at_s: Vec<f64>,
-    /// A column for each number. Those that were 0 throughout are left out.
+    /// A column for each number. Numbers that were always 0 are left out.
     pub columns: Vec<Column>,
 }
 
@@ -84,9 +84,9 @@ pub struct Column {
     /// Which number it is.
     #[serde(flatten)]
     pub meter: Meter,
-    /// One value for each row of its table; `None`: there was no answer in time, or it is a rate
-    /// and nothing is known about the time before. A row that stands for several answers has the
-    /// mean of rates and the highest of everything else, if half of the answers came.
+    /// One value for each row of the table. `None` if there was no response in time or, for rates,
+    /// if nothing is known about the time before. In a row that combines several responses, the
+    /// mean for rates and the maximum for everything else, if at least half of the responses came.
     pub values: Vec<Option<f64>>,
 }
 
@@ -94,13 +94,14 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Activity {
-    /// What it was, in the server's words, such as `database_compaction`.
+    /// What the server calls it, such as `database_compaction`.
     pub kind: String,
-    /// What it was about, such as a database.
+    /// What it affected, such as a database.
     pub what: String,
-    /// From when it was seen, in seconds from the run's start.
+    /// When it was first seen, in seconds from the run's start.
     pub from_s: f64,
-    /// When it was no longer seen, in seconds from the run's start; `None`: it went on.
+    /// When it was no longer seen, in seconds from the run's start; `None` if it was still going on
+    /// at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_s: Option<f64>,
 }

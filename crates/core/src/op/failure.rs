@@ -14,7 +14,7 @@ use std::io;
 pub enum Failure {
     /// The version was not the current one, or the document already existed.
     Conflict,
-    /// No such document or database.
+    /// The document or database does not exist.
     NotFound,
     /// A precondition failed.
     PreconditionFailed,
@@ -26,43 +26,45 @@ pub enum Failure {
     Authentication,
     /// Any other refusal of a request, or of one document of a bulk request.
     Rejected,
-    /// The server had an error.
+    /// The server reported an error on its side.
     ServerError,
-    /// No complete answer within the timeout.
+    /// There was no complete response within the timeout.
     Timeout,
     /// No connection could be made.
     Connect,
     /// The server cannot be reached: its network or host is unreachable. Nothing was sent.
     Unreachable,
-    /// This machine had no port, file or memory left for a connection. Nothing was sent.
+    /// This machine had no port, file descriptor or memory left for a connection. Nothing was sent.
     Local,
-    /// The peer closed or reset the connection before the complete answer.
+    /// The peer closed or reset the connection before the response was complete.
     Reset,
-    /// A request that may have changed something got no complete answer, so it is not known whether
-    /// it was carried out. A request that only reads, or can safely be repeated, is a timeout or a
-    /// reset instead.
+    /// A request that may have changed something got no complete response, so it is unknown whether
+    /// it was carried out. Requests that only read, or that can safely be repeated, count as
+    /// `timeout` or `reset` instead.
     Unanswered,
-    /// The answer violated the protocol.
+    /// The response violated the protocol.
     Protocol,
-    /// The server is not ready, because it is loading its data or must not write. It did nothing.
+    /// The server was not ready: it was loading its data, or was not allowed to write. It did
+    /// nothing.
     NotReady,
-    /// Data read differs from what was written, by the rules of a workload that checks this.
+    /// Data that was read differs from what was written, by the rules of a workload that checks
+    /// this.
     UnexpectedState,
-    /// A document whose write was acknowledged is not there.
+    /// A document is missing although its write was acknowledged.
     Lost,
-    /// A document whose deletion was acknowledged is there.
+    /// A document exists although its deletion was acknowledged.
     Resurrected,
-    /// A document has an older version than the one acknowledged last.
+    /// A document has an older version than the last one acknowledged.
     Stale,
-    /// A document has a version that nothing in this run has written.
+    /// A document has a version that nothing in this run wrote.
     UnknownRevision,
     /// The content does not match its version.
     WrongBody,
     /// A document exists although every write of it was refused.
     Extra,
-    /// A read brought another document than the one that it asked for.
+    /// A read returned a different document than requested.
     WrongDocument,
-    /// The answer does not meet what the plan expects of the operation.
+    /// The response does not meet what the plan expects of the operation.
     Unexpected,
 }
 
@@ -273,15 +275,15 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The reason of a failure, as given by the server or the system.
+/// The reason for a failure, as given by the server or the operating system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
-    /// The status of the answer; `None` if there was no answer.
+    /// The status of the response; `None` if there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 999)))]
     pub status: Option<u16>,
-    /// The text, cleaned.
+    /// The text, shortened if necessary, without control characters or credentials.
     #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub reason: String,
 }

@@ -3,14 +3,14 @@
 use super::{Failure, Reason};
 use serde::{Deserialize, Serialize};
 
-/// A document that is not as written, for the record.
+/// A document that is not as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// What is wrong.
+    /// What is wrong with it.
     pub class: Failure,
-    /// The document's identifier, cleaned; in a load on many databases after that of its own and a
-    /// slash.
+    /// The document's ID, without control characters or credentials; in a load on many databases,
+    /// the name of its database and a slash precede it.
     #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub id: String,
     /// What should have been there.

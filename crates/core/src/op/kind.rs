@@ -102,23 +102,23 @@ kinds! {
     Update { name: "update", class: Update, ycsb: "UPDATE", mix: Some(2) }
     /// The removal of one document.
     Delete { name: "delete", class: Delete, ycsb: "DELETE", mix: Some(1) }
-    /// Documents in the order of their identifiers, from one on.
+    /// Documents in the order of their IDs, from a given one on.
     Scan { name: "scan", class: Query, ycsb: "SCAN", mix: None }
-    /// A read and an update of the same document, timed as one. Its parts count as themselves.
+    /// A read and an update of one document, timed as one. Its parts are also counted separately.
     ReadModifyWrite {
         name: "read_modify_write", class: Composite, ycsb: "READ-MODIFY-WRITE", mix: None
     }
-    /// The comparison of what was read with what was written. Nothing is sent for it.
+    /// The comparison of what was read with what was written. Sends no request.
     Verify { name: "verify", class: Check, ycsb: "VERIFY", mix: None }
     /// Any HTTP request.
     Request { name: "request", class: Request, ycsb: "REQUEST", mix: None }
-    /// An index, built over all documents that are stored.
+    /// The build of an index over all stored documents.
     IndexBuild { name: "index_build", class: Request, ycsb: "INDEX-BUILD", mix: None }
     /// All rows of an index, for an audit.
     IndexAudit { name: "index_audit", class: Request, ycsb: "INDEX-AUDIT", mix: None }
-    /// One of the databases of the run, created.
+    /// The creation of one of the run's databases.
     DatabaseCreate { name: "database_create", class: Request, ycsb: "DATABASE-CREATE", mix: None }
-    /// The same, removed.
+    /// The deletion of one of the run's databases.
     DatabaseDelete { name: "database_delete", class: Request, ycsb: "DATABASE-DELETE", mix: None }
 }
 

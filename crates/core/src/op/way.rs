@@ -12,7 +12,7 @@ pub enum Way {
     Get,
     /// In the list of all documents.
     AllDocs,
-    /// In the list of changes.
+    /// In the changes feed.
     Changes,
     /// By a query for the value of an indexed field.
     Find,

@@ -19,9 +19,8 @@ const PATTERN: &str = "^(sequential|random(:[0-9]+)?|uuid(:[0-9]+)?|prefix:.+|pa
 /// The grammar, for messages.
 const FORMS: &str = "give sequential, random, uuid, prefix:TEXT or partitions:N";
 
-/// How documents are named, as requested and stored: `sequential`, `random`, `uuid`,
-/// `prefix:TEXT` or `partitions:N`. `random:SALT` and `uuid:SALT` give other names for the same
-/// seed.
+/// How document IDs are formed, as requested and stored: `sequential`, `random`, `uuid`,
+/// `prefix:TEXT` or `partitions:N`. `random:SALT` and `uuid:SALT` give other IDs for the same seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("pattern" = PATTERN)))]
 #[serde(try_from = "String", into = "String")]

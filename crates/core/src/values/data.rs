@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 /// The lists of a plan, by name.
 pub type Data = BTreeMap<String, DataPlan>;
 
-/// A list of values that requests take one of.
+/// A list from which requests take values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
-    /// The values: texts, numbers, or any other JSON.
+    /// The values: strings, numbers, or any other JSON.
     #[serde(rename = "one-of", default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
-    /// Instead of them, a CSV file whose first line names its columns.
+    /// A CSV file to read the values from instead; its first line names the columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<String>,
     /// The column of that file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// Which of them a request takes.
+    /// Which of the values a request takes.
     #[serde(default, skip_serializing_if = "Order::is_random")]
     pub order: Order,
 }
@@ -32,12 +32,12 @@ pub struct DataPlan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Any, all equally likely.
+    /// A random one, all equally likely.
     #[default]
     Random,
-    /// The next one, from the beginning again after the last.
+    /// The next one, starting over after the last.
     Sequential,
-    /// The next one, and after the last the operation is not done any more.
+    /// The next one; after the last, the operation is no longer carried out.
     Once,
 }
 

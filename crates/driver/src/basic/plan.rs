@@ -7,23 +7,23 @@ use crate::op::{Feature, Kinds};
 use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 
-/// The target without a server.
+/// A target without a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BasicPlan {
-    /// Options from YCSB's dialect, if any.
+    /// Options from YCSB's dialect, if any were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basic: Option<BasicOptions>,
 }
 
-/// Options that YCSB's `BasicDB` also has.
+/// Options that YCSB's `BasicDB` has as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BasicOptions {
     /// How long an operation takes, in milliseconds.
     pub delay_ms: u32,
-    /// Whether an operation takes a random whole number of milliseconds below `delay_ms` instead.
+    /// Whether an operation instead takes a random whole number of milliseconds below `delay_ms`.
     pub randomized: bool,
     /// Whether operations are printed.
     pub printed: bool,

@@ -17,7 +17,7 @@ pub(super) const TABLE: &str = "usertable";
 /// A higher number of copies, or of connections to a server, is a mistake.
 const MOST: u32 = 1_000;
 
-/// The cluster and table of a run. Stored without its password.
+/// The cluster and table of a run. Stored without the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CassandraPlan {
@@ -33,22 +33,22 @@ pub struct CassandraPlan {
     pub parent: String,
     /// The table, or the scratch keyspace.
     pub database: DatabasePlan,
-    /// How many servers must have answered for a read to succeed.
+    /// How many servers must respond for a read to succeed.
     pub read_consistency: Consistency,
-    /// How many servers must have stored a write for it to succeed.
+    /// How many servers must store a write for it to succeed.
     pub write_consistency: Consistency,
-    /// Copies of each row, if this run creates the keyspace.
+    /// The number of copies of each row, if this run creates the keyspace.
     pub replication: NonZeroU32,
     /// Connections per thread and server.
     pub pool: NonZeroU32,
-    /// Whether the rows of a bulk insert are one batch, and of which kind; without it, each is a
-    /// statement of its own.
+    /// The kind of batch that the rows of a bulk insert form; absent if each row is a statement of
+    /// its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchKind>,
-    /// How many rows come in one answer to a scan, or to a statement of the plan's, at most.
+    /// The maximum number of rows per response to a scan, or to a statement that the plan defines.
     #[serde(default = "usual_page", skip_serializing_if = "is_usual_page")]
     pub page_size: NonZeroU32,
-    /// The statements that make the tables of a new keyspace.
+    /// The statements that create the tables of a new keyspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schema: Vec<String>,
 }
@@ -66,23 +66,23 @@ fn is_usual_page(rows: &NonZeroU32) -> bool {
     *rows == usual_page()
 }
 
-/// What becomes of a batch of which the servers have carried out a part.
+/// What happens if the servers have carried out only part of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BatchKind {
-    /// Nothing more.
+    /// The rest is not carried out.
     Unlogged,
     /// The rest is carried out later.
     Logged,
 }
 
-/// How many servers must have answered.
+/// How many servers must respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Consistency {
-    /// Any server, even one that only keeps a hint. Only for writes.
+    /// Any server, even one that only stores a hint. Only for writes.
     Any,
     /// One.
     One,
@@ -94,13 +94,13 @@ pub enum Consistency {
     Quorum,
     /// All.
     All,
-    /// More than half of those in the local data centre.
+    /// More than half of those in the local data center.
     #[serde(rename = "LOCAL_QUORUM")]
     LocalQuorum,
-    /// More than half in each data centre. Only for writes.
+    /// More than half in each data center. Only for writes.
     #[serde(rename = "EACH_QUORUM")]
     EachQuorum,
-    /// One in the local data centre.
+    /// One in the local data center.
     #[serde(rename = "LOCAL_ONE")]
     LocalOne,
 }
@@ -128,7 +128,7 @@ impl Consistency {
 pub(super) enum Serial {
     /// More than half.
     Serial,
-    /// More than half of those in the local data centre.
+    /// More than half of those in the local data center.
     LocalSerial,
 }
 

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The list of design documents.
 pub(super) const DESIGNS: &str = "_all_docs?startkey=%22_design%2F%22&endkey=%22_design0%22";
 
-/// A design document, or the definition of a Mango index as `_index` takes it.
+/// A design document, or the definition of a Mango index as sent to `_index`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

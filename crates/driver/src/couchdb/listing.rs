@@ -15,7 +15,7 @@ use std::fmt;
 /// Rows of one request.
 const PAGE: usize = 10_000;
 
-/// A view and its design document: `design/view`.
+/// A view of a design document: `design/view`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use url::Url;
 
-/// How a database is created; whatever is not set is up to the server.
+/// How a database is created. Whatever is not set is left to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Making {
-    /// Shards.
+    /// The number of shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<NonZeroU32>,
-    /// Copies of each document.
+    /// The number of copies of each document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<NonZeroU32>,
-    /// Whether identifiers begin with the name of a partition and a colon.
+    /// Whether the database is partitioned: IDs begin with the name of a partition and a colon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partitioned: bool,
 }

@@ -17,7 +17,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// The server and database of a run. Stored without its password.
+/// The server and database of a run. Stored without the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CouchPlan {
@@ -31,48 +31,49 @@ pub struct CouchPlan {
     /// How the server's certificate is checked.
     #[serde(flatten)]
     pub tls: TlsOptions,
-    /// The roles that proxy authentication claims, separated by commas; `None`: `_admin`.
+    /// The roles claimed in proxy authentication, separated by commas; `None` for `_admin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<String>,
-    /// Headers of every request, `Name: value`; stored without the values.
+    /// Headers sent with every request, as `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
     /// The database.
     pub database: DatabasePlan,
-    /// How it is created, if this run creates it.
+    /// How the database is created; only if this run creates it and not all is left to the server.
     #[serde(default, skip_serializing_if = "Making::is_default")]
     pub making: Making,
-    /// How many copies answer for a document.
+    /// How many copies must answer for a document.
     #[serde(default, skip_serializing_if = "Quorum::is_default")]
     pub quorum: Quorum,
-    /// Whether an update without a revision is based on the version that the connection saw last.
+    /// Whether an update without a revision is based on the version that its connection saw last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
     /// The other nodes of the cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodePlan>,
-    /// Whether connections stay with their nodes.
+    /// Whether each connection stays with its node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pin: bool,
-    /// Design documents that are stored before the load.
+    /// Design documents that are stored before the load starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub designs: Vec<Design>,
-    /// Views that have a row for each document, of which an audit looks at every row.
+    /// Views with one row per document; an audit checks every row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit_views: Vec<ViewName>,
-    /// Whether their indexes are built when the server likes, not in a stage of its own.
+    /// Whether the server decides when the indexes are built; otherwise a separate stage builds
+    /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_build: bool,
-    /// Many databases in place of one, over which documents are spread; each has its number at the
-    /// end of its name.
+    /// The many databases over which documents are spread, each with its number at the end of its
+    /// name; absent for a single database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub databases: Option<Spread>,
-    /// What becomes of compaction during the run.
+    /// How compaction is handled during the run.
     #[serde(default, skip_serializing_if = "CompactionPlan::is_auto")]
     pub compaction: CompactionPlan,
 }
 
-/// A further node of a cluster. Stored without its password.
+/// Another node of a cluster. Stored without the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePlan {

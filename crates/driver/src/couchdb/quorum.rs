@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU16;
 use url::Url;
 
-/// How many copies have to agree; whatever is not set is up to the server.
+/// How many copies must agree. Whatever is not set is left to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quorum {
-    /// For a read.
+    /// The number for reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r: Option<NonZeroU16>,
-    /// For a write; fewer of them are the status 202.
+    /// The number for writes; with fewer, the status is 202.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub w: Option<NonZeroU16>,
 }

@@ -25,11 +25,11 @@ const MOST_CONNECTIONS: u32 = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HBasePlan {
-    /// Masters or region servers, each `host` or `host:port`, which are asked in this order where
-    /// `hbase:meta` is.
+    /// Masters or region servers, as `host` or `host:port`, asked in this order for the location of
+    /// `hbase:meta`.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// Whether they are spoken to through TLS.
+    /// Whether connections to them use TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
     /// How the servers' certificates are checked.
@@ -38,8 +38,7 @@ pub struct HBasePlan {
     /// The user name for HBase's access rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The table. A table that may be missing is not created, since its splits determine the
-    /// result.
+    /// The table. A missing table is not created, since its splits determine the result.
     pub database: DatabasePlan,
     /// Settings.
     #[serde(flatten)]
@@ -51,17 +50,17 @@ pub struct HBasePlan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct HBaseOptions {
-    /// The column family; `None`: that of the table, if it has only one.
+    /// The column family; `None` for the only one of the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column_family: Option<String>,
-    /// When a write is acknowledged; `None`: as the table has it.
+    /// When a write is acknowledged; `None` for the table's setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// Connections per thread and server; `None`: 1, as in HBase's own client.
+    /// Connections per thread and server; `None` for 1, as in HBase's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub connections: Option<u32>,
-    /// Split points of a table to be created, between user1000 and user9999.
+    /// The number of split points, between `user1000` and `user9999`, of a table to be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub splits: Option<u32>,

@@ -41,7 +41,7 @@ pub struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Path and query as written.
+    /// Path and query, as written.
     pub fn path(&self) -> &str {
         if self.path.is_empty() { &self.common.path } else { self.path }
     }
@@ -177,23 +177,23 @@ impl schemars::JsonSchema for Requests {
     }
 }
 
-/// A list that is longer than what records store of it.
+/// A list that is longer than the part stored in records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongList {
-    /// How many requests there are.
+    /// The number of requests.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub requests: usize,
-    /// The file with them; `None`: they are not from one file alone.
+    /// The file that contains them; `None` if they did not all come from one file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The SHA-256 of what was in the file.
+    /// The SHA-256 hash of the file's content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The method of requests without one.
+    /// The method of requests that specify none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The content type of bodies without one.
+    /// The content type of bodies that specify none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Whether placeholders are sent as written.

@@ -28,41 +28,41 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
 pub struct HttpPlan {
-    /// The list; of more than 1,000, the first 1,000.
+    /// The list; only the first 1,000 requests of a longer one.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub requests: Requests,
-    /// Where the others are, if there are more.
+    /// Where the rest of a longer list is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long: Option<LongList>,
-    /// What each user requests once, unmeasured, before it starts; users take these requests in
-    /// turn.
+    /// The requests with which users log in, unmeasured, before they start. Each user makes one of
+    /// them, in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log_in: Vec<RequestPlan>,
-    /// Headers of every request, `Name: value`; stored without the values.
+    /// Headers sent with every request, as `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
-    /// Whether to follow redirects.
+    /// Whether redirects are followed.
     pub follow: bool,
-    /// Whether to keep connections for the next request.
+    /// Whether connections are kept for the next request.
     pub keep_alive: bool,
     /// Whether each user keeps the cookies it receives.
     pub cookies: bool,
-    /// Whether compressed answers are decoded, and those that cannot be have failed.
+    /// Whether compressed responses are decoded; those that cannot be decoded count as failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decode: bool,
     /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
-    /// HTTP/2, and how; without it, HTTP/1.1 is spoken.
+    /// How HTTP/2 is used; absent for HTTP/1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<Http2Plan>,
 }
 
-/// How HTTP/2 is spoken.
+/// How HTTP/2 is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http2Plan {
-    /// How many users share a connection, on which each has a stream at a time.
+    /// How many users share a connection, each with one stream at a time.
     pub streams: NonZeroU32,
 }
 
@@ -117,35 +117,35 @@ impl HttpPlan {
     }
 }
 
-/// One entry of the list. Records have neither its password nor the text of its body.
+/// One request of the list. Stored without its password or the text of its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestPlan {
-    /// Its row in reports, if it has one of its own.
+    /// The row in reports that it is counted in, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OpKind>,
-    /// The sequence of which it is a step.
+    /// The sequence that it is a step of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<OpKind>,
-    /// Whether it goes on with the sequence of the request before it.
+    /// Whether it continues the sequence of the preceding request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub follows: bool,
     /// `GET`, `POST` and so on.
     pub method: String,
     /// The server's address without path, user or password.
     pub server: String,
-    /// Path and query as written.
+    /// Path and query, as written.
     pub path: String,
-    /// Headers of this request alone, `Name: value`; stored without the values.
+    /// Headers sent with this request only, as `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
-    /// The type of the body.
+    /// The content type of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// The body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyPlan>,
-    /// What is saved of its answers for the steps after it, by name.
+    /// Values that are saved from its responses for later steps, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub save: BTreeMap<String, SavedFrom>,
     /// Whether placeholders are sent as written.
@@ -178,9 +178,9 @@ pub struct RequestText {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyPlan {
-    /// `inline`, or the file it came from.
+    /// `inline`, or the file that it came from.
     pub source: String,
-    /// The index of its schema in the plan, if it is generated from one.
+    /// The index in the plan of the schema that it is generated from; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
     /// Its text, which [`HttpPlan::bodies`] has.
@@ -215,19 +215,20 @@ pub fn strike_secret(header: &str) -> String {
     if secret { format!("{name}: ***") } else { header.to_owned() }
 }
 
-/// The servers of a list.
+/// The servers of a URL list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HttpTarget {
     /// Their addresses without path, user or password, separated by commas.
     pub server: String,
-    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    /// The certificate authorities trusted to sign the servers' certificates; `None` for the
+    /// system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ca: Option<PathBuf>,
-    /// Whether any certificate is accepted.
+    /// Whether every certificate is accepted, without any check.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// The client's proof of its identity.
+    /// The client certificate and its key; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_identity: Option<Identity>,
     /// The list. Stored separately.

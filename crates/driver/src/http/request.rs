@@ -49,13 +49,13 @@ pub struct Request {
     pub save: Vec<SavedFrom>,
 }
 
-/// Which requests are resent if their kept-alive connection turns out to have been closed without
-/// an answer.
+/// Which requests are resent if the kept-alive connection proves to have been closed without a
+/// response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// Idempotent ones (RFC 9110, 9.2.2).
+    /// Idempotent requests (RFC 9110, 9.2.2).
     #[default]
     Idempotent,
     /// All requests. The server may carry out a POST twice.
@@ -70,13 +70,13 @@ pub enum Retry {
 pub struct Settings {
     /// Names and values of headers for every request. They replace the request's own.
     pub headers: Vec<(String, String)>,
-    /// Whether to follow redirects.
+    /// Whether redirects are followed.
     pub follow: bool,
-    /// Whether to keep connections for the next request.
+    /// Whether connections are kept for the next request.
     pub keep_alive: bool,
     /// Whether to keep cookies, unless `headers` has one.
     pub cookies: bool,
-    /// Whether compressed answers are decoded, and those that cannot be have failed.
+    /// Whether compressed responses are decoded; those that cannot be decoded count as failed.
     pub decode: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,

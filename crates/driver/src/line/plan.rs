@@ -10,11 +10,11 @@ use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use url::Url;
 
-/// Where the server is.
+/// The server's address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinePlan {
-    /// `line://host:port`; `None` for a server in this process, started for the run.
+    /// `line://host:port`; `None` for a server that is started in this process for the run.
     pub server: Option<String>,
 }
 

@@ -17,7 +17,7 @@ const YCSB: &str = "ycsb";
 /// YCSB's default table.
 const TABLE: &str = "usertable";
 
-/// The servers and collection of a run. Stored without its password.
+/// The servers and collection of a run. Stored without the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MongoPlan {
@@ -26,9 +26,10 @@ pub struct MongoPlan {
     /// Who logs in to it.
     #[serde(flatten)]
     pub login: LogIn,
-    /// The authorities trusted to sign a server's certificate; `None` for those built in.
+    /// The certificate authorities trusted to sign the servers' certificates; `None` for the
+    /// built-in ones.
     pub tls_ca: Option<PathBuf>,
-    /// Whether any certificate is accepted.
+    /// Whether every certificate is accepted, without any check.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
     /// The options of the connection string, as given.
@@ -38,30 +39,30 @@ pub struct MongoPlan {
     pub parent: String,
     /// The collection.
     pub database: DatabasePlan,
-    /// Whether fields are binary, as YCSB writes them.
+    /// Whether fields are stored as binary data, as YCSB does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
-    /// Whether creates replace existing documents.
+    /// Whether create operations replace existing documents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
-    /// In which order documents are inserted together.
+    /// The order in which the documents of a bulk insert are inserted.
     #[serde(default, skip_serializing_if = "BulkOrder::is_default")]
     pub order: BulkOrder,
-    /// The collection's indexes besides that of `_id`: the fields of each, after a `-` those in
-    /// descending order.
+    /// The collection's indexes other than that of `_id`, each a list of fields; a `-` precedes
+    /// those in descending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<String>,
 }
 
-/// In which order documents are inserted together.
+/// The order in which the documents of a bulk insert are inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BulkOrder {
-    /// In any.
+    /// Any order.
     #[default]
     Any,
-    /// In the order given, up to the first that is refused.
+    /// The given order, up to the first document that is rejected.
     Ordered,
 }
 

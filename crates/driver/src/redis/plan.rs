@@ -70,7 +70,7 @@ impl Flavor for Redis {
 /// Without the index there is nothing to scan along.
 const WITHOUT_INDEX: Kinds = OpKind::ON_DOCUMENTS.without(OpKind::Scan);
 
-/// A server that speaks RESP. Stored without its password.
+/// A server that speaks RESP. Stored without the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(bound = ""))]
@@ -87,22 +87,23 @@ pub struct RespPlan<F> {
     /// The number of the database.
     #[serde(default, skip_serializing_if = "is_first")]
     pub number: u32,
-    /// The name with which all keys begin, before a colon, as those of a run do that has kept them.
+    /// The prefix of all keys, which a colon follows, such as that of a run that has kept its keys;
+    /// absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Which keys are used: those of an existing database as they are, or those that begin with the
+    /// Which keys are used: those of an existing database as they are, or keys that begin with the
     /// name of a scratch database.
     pub database: DatabasePlan,
-    /// Whether keys are also members of a sorted set, which scans need.
+    /// Whether keys are also kept in a sorted set, which scans need.
     pub index: bool,
-    /// What a record is.
+    /// How a record is stored.
     #[serde(default, skip_serializing_if = "Shape::is_default")]
     pub shape: Shape,
-    /// How many of the run's connections share one to the server, on which none waits for the
-    /// answers of the others.
+    /// How many of the run's connections share one connection to the server, without waiting for
+    /// each other's responses.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pipeline: NonZeroU32,
-    /// Whether RESP 3 is spoken instead of RESP 2.
+    /// Whether RESP3 is used instead of RESP2.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resp3: bool,
     #[serde(skip)]

@@ -9,15 +9,15 @@ use crate::op::{Op, OpKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// What a record is.
+/// How a record is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// A hash with a member for each field, as YCSB has it.
+    /// As a hash with a member for each field, as in YCSB.
     #[default]
     Hash,
-    /// A string, the document in JSON.
+    /// As a string: the document in JSON.
     String,
 }
 

@@ -82,18 +82,18 @@ pub type Wrong = (String, String);
 pub struct OperationPlan {
     /// Its name.
     pub name: OpKind,
-    /// The word of the driver that it is spelled with.
+    /// The driver's keyword that defines it.
     pub word: String,
-    /// What follows the word: a text, or JSON.
+    /// The value of the keyword: text or JSON.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub spelling: Value,
-    /// Parameters besides.
+    /// Additional parameters.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Value>,
-    /// What is expected of its answers.
+    /// What is expected of its responses.
     #[serde(default, skip_serializing_if = "Expect::is_empty")]
     pub expect: Expect,
-    /// What is saved of its answers for the steps after it, by name.
+    /// Values that are saved from its responses for later steps, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub save: BTreeMap<String, SavedFrom>,
 }

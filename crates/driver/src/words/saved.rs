@@ -6,7 +6,7 @@ use crate::values::json_at;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A place in the JSON of an answer, such as `id` or `rows.0.id`, or `header NAME`.
+/// A path in the JSON of a response, such as `id` or `rows.0.id`, or `header NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

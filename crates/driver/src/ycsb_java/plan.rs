@@ -12,21 +12,21 @@ use std::collections::BTreeMap;
 /// The most bytes of properties.
 const MOST_PROPERTIES: usize = 1_000_000;
 
-/// A binding of YCSB, and its settings.
+/// A YCSB binding and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct YcsbJavaPlan {
     /// Its Java class.
     pub class: String,
-    /// The table on which operations work.
+    /// The table that operations use.
     pub table: String,
-    /// The class path; `None` for Java's own default, such as `CLASSPATH`.
+    /// The class path; `None` for Java's default, such as `CLASSPATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_path: Option<String>,
     /// Arguments for Java, separated by spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jvm_args: Option<String>,
-    /// A file to which the output of Java is appended.
+    /// A file to which Java's output is appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The properties passed to the binding. Those that may be secret are stored as `***`.

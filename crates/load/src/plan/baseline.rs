@@ -23,15 +23,15 @@ pub enum BaselineBy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
-    /// The runs, in the order of their start.
+    /// The runs, by the time they started.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub runs: Vec<BaselineRun>,
-    /// What they measured.
+    /// The figures that they measured.
     pub figures: Vec<BaselineFigure>,
-    /// How much worse than these the run may be, in percent.
+    /// How much worse than these runs the run may be, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_regression_percent: Option<f64>,
-    /// How the plan differs from theirs.
+    /// In what ways the plan differs from theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<String>,
 }
@@ -46,17 +46,17 @@ pub struct BaselineRun {
     pub started_at: String,
     /// The server's name and version.
     pub server: String,
-    /// The processor, the number of cores and the system of the machine that measured.
+    /// The processor, the number of cores and the operating system of the machine that measured.
     pub machine: String,
 }
 
-/// A figure of all runs of a baseline.
+/// One figure, with its values in all runs of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineFigure {
     /// What was measured.
     pub metric: Quantity,
-    /// Its value in each run, in the unit of the metric; `None`: too little was measured.
+    /// Its value in each run, in the unit of the metric; `None` where too little was measured.
     pub values: Vec<Option<f64>>,
 }
 

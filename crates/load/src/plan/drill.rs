@@ -43,15 +43,15 @@ pub struct DrillSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillTimes {
-    /// From the start of the stage until something is broken.
+    /// The time from the start of the stage to the break, in nanoseconds.
     pub before_ns: Nanos,
-    /// From the break until it is mended.
+    /// The time from the break to the mending, in nanoseconds.
     pub broken_ns: Nanos,
-    /// From the mending until the end of the stage.
+    /// The time from the mending to the end of the stage, in nanoseconds.
     pub after_ns: Nanos,
-    /// From the end of the stage until the first audit.
+    /// The time from the end of the stage to the first audit, in nanoseconds.
     pub settle_ns: Nanos,
-    /// How long each command, or request to a node, may take.
+    /// The time limit of each command, or request to a node, in nanoseconds.
     pub limit_ns: Nanos,
 }
 
@@ -62,7 +62,7 @@ impl DrillTimes {
     }
 }
 
-/// A drill in the main stage. Plans with one are never run from a file.
+/// A drill in the main stage. Plans with a drill are never run from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillPlan {
@@ -79,7 +79,7 @@ pub struct DrillPlan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "breaks", rename_all = "snake_case")]
 pub enum Breaks {
-    /// Whatever two shell commands do. They are stored without secrets.
+    /// Two shell commands break and mend something. They are stored without secrets.
     Commands {
         /// The command that breaks something.
         #[serde(serialize_with = "struck")]
@@ -95,7 +95,7 @@ pub enum Breaks {
         /// Its address, without credentials.
         url: String,
     },
-    /// The load is cut off from a node: nothing passes between them.
+    /// The load is cut off from a node: no traffic passes between them.
     Partition {
         /// Its position among the nodes, from 0.
         node: usize,

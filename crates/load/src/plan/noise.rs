@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What happens to a run whose figures may be springload's own, not the server's.
+/// What happens to a run whose figures may reflect springload rather than the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -11,7 +11,7 @@ pub enum Noise {
     /// The run is not trustworthy: exit status 5.
     #[default]
     Fail,
-    /// The run gets a warning, and otherwise ends as usual.
+    /// The run gets a warning, and otherwise ends as it would have.
     Warn,
 }
 

@@ -24,17 +24,18 @@ impl ObserveSpec {
     pub const NOTHING: Self = Self { servers: false, urls: Vec::new(), series: Vec::new() };
 }
 
-/// What is observed of the servers beside the load.
+/// What is observed on the servers during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservePlan {
-    /// Whether the servers are asked for their own metrics, if the driver supports it and the user
-    /// may.
+    /// Whether the servers are asked for their own metrics, where the driver supports it and the
+    /// user is permitted to.
     pub servers: bool,
     /// The exporters that are scraped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<ScrapePlan>,
-    /// Which of their series are kept, as patterns with `*` and `?`; empty: all, up to a limit.
+    /// Which of their time series are kept, as patterns with `*` and `?`; absent for all, up to a
+    /// limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
     /// How the certificates of the exporters are checked.

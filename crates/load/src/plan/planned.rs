@@ -44,11 +44,11 @@ const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 #[serde(transparent)]
 pub struct Plan(PlanRecord);
 
-/// A run that has been checked. Stored without any password.
+/// A plan that has been checked. Stored without passwords.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Plan"))]
 pub struct PlanRecord {
-    /// The verb and arguments to run the same again, without any password.
+    /// The verb and arguments that repeat the run, without passwords.
     pub command: String,
     /// The user's name for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,79 +58,80 @@ pub struct PlanRecord {
     pub target: TargetPlan,
     /// The number of connections in use at once.
     pub connections: usize,
-    /// The most connections that an open loop may end up with, if that is more.
+    /// The maximum number of connections of an open loop, if it may open more than `connections`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub most_connections: Option<usize>,
-    /// The number of threads that share them.
+    /// The number of load threads, which share the connections.
     pub threads: usize,
-    /// The seed of documents, operations and gaps.
+    /// The random seed for documents, operations and the gaps between them.
     pub seed: u64,
-    /// How documents are named, if not `sequential`, and unless the workload decides.
+    /// How document IDs are formed; absent if they are `sequential` or the workload decides.
     #[serde(default, skip_serializing_if = "Ids::is_sequential")]
     pub ids: Ids,
-    /// The timeout of one operation, in nanoseconds.
+    /// The timeout of each operation, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// How long the server may be silent before the run is given up, in nanoseconds; `None`: 30 s,
-    /// or the timeout if that is longer.
+    /// How long the server may be silent before the run is abandoned, in nanoseconds; `None` for
+    /// 30 s, or the timeout if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub give_up_ns: Option<Nanos>,
-    /// The largest response that is read, in bytes as received, unless it is 64,000,000.
+    /// The largest response that is read, in bytes as received; absent if it is 64,000,000.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
-    /// The schemas of documents, mixed by weight.
+    /// The document schemas, mixed by weight.
     pub schemas: Vec<SchemaPlan>,
-    /// What is measured, in order.
+    /// The stages, in order.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub stages: Vec<StagePlan>,
     /// Additional settings for a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
     pub fill: FillPlan,
-    /// Whether what is read is compared with what was written.
+    /// Whether documents that are read are compared with what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
-    /// Whether every acknowledged write is noted, and looked for at the end.
+    /// Whether every acknowledged write is recorded and checked at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit: bool,
-    /// Documents that are written beside the load and looked for, if there are any.
+    /// Documents written alongside the load to see when they become visible; absent if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
-    /// Followers of the changes beside the load, if there are any.
+    /// Clients that follow the changes feed alongside the load; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<FollowPlan>,
-    /// What is broken and mended in the middle of the main stage, if anything is.
+    /// What is broken and mended in the middle of the main stage; absent without a drill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<DrillPlan>,
-    /// Replication beside the load, if there is any.
+    /// Replication alongside the load; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicatePlan>,
-    /// What is observed of the servers beside the load.
+    /// What is observed on the servers during the run.
     #[serde(default, skip_serializing_if = "ObservePlan::is_default")]
     pub observe: ObservePlan,
-    /// The operations that it defines, if there are any.
+    /// The operations that the plan defines; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "super::operations::stored")]
     pub operations: Vec<OperationPlan>,
-    /// The lists that these take values from.
+    /// The lists that these operations take values from.
     #[serde(default, skip_serializing_if = "Data::is_empty")]
     pub data: Data,
-    /// What makes the run fail, in the grammar of `docs/thresholds.md`.
+    /// Conditions that make the run fail, in the grammar of `docs/thresholds.md`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// What happens if this machine is too busy, unless the run fails anyway.
+    /// What happens if this machine is too busy; absent if the run then fails.
     #[serde(default, skip_serializing_if = "Noise::is_fail")]
     pub noise: Noise,
-    /// Earlier runs that the run is compared with, if there are any.
+    /// Earlier runs that this run is compared with; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The requests, if the run is of a list of them.
+    /// The requests, for runs of a list of URLs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,
-    /// How YCSB's reports show the measurements, for runs in its dialect.
+    /// How reports in YCSB's dialect show the measurements; only for runs in that dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ycsb: Option<MeasurementPlan>,
-    /// The agents that share the load, if there are any.
+    /// The agents that share the load; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetPlan>,
 }
@@ -444,10 +445,12 @@ pub struct FleetPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FillPlan {
-    /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
-    /// are resent. `None`: until the run is given up, and nothing is resent.
+    /// How long the fill waits for a server that has gone away, in nanoseconds, while batches
+    /// without a response are resent. `None` if nothing is resent and the run is abandoned as
+    /// usual.
     pub wait_for_server_ns: Option<Nanos>,
-    /// Record the rate as a function of the size of the database, and request that size.
+    /// Whether the fill's rate is recorded as the database grows, and the server is asked for the
+    /// database's size.
     pub growth: bool,
 }
 

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The shortest interval between probes, in nanoseconds.
 const LEAST_EVERY_NS: Nanos = SECOND_NS / 1_000;
 
-/// Documents that are written beside the load, and looked for.
+/// Documents that are written alongside the load to see when they become visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbePlan {
-    /// The ways of looking for them.
+    /// The ways in which probes are looked up.
     pub visible: Vec<Way>,
     /// The interval between probes, in nanoseconds.
     pub every_ns: Nanos,

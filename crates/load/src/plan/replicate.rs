@@ -24,14 +24,14 @@ const FLAG: &str = "TARGET";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Topology {
-    /// The first to each of the others.
+    /// From the first to each of the others.
     #[default]
     FanOut,
-    /// Each of the others to the last.
+    /// From each of the others to the last.
     FanIn,
-    /// Each to the next.
+    /// From each to the next.
     Chain,
-    /// Each to every other.
+    /// From each to every other.
     Mesh,
 }
 
@@ -77,9 +77,9 @@ pub struct ReplicateSpec {
     pub others: Vec<String>,
     /// Which database replicates to which.
     pub topology: Topology,
-    /// Whether the source's server carries out a replication, rather than the target's.
+    /// Whether the source's server runs each replication, rather than the target's.
     pub push: bool,
-    /// The interval between markers, in nanoseconds.
+    /// The interval between marker documents, in nanoseconds.
     pub marker_every_ns: Nanos,
     /// How long replications may take to start, in nanoseconds.
     pub start_timeout_ns: Nanos,
@@ -87,19 +87,19 @@ pub struct ReplicateSpec {
     pub converge_timeout_ns: Nanos,
 }
 
-/// Replication beside the load.
+/// Replication alongside the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplicatePlan {
-    /// Which database replicates to which. The load goes to the first, which is the run's target.
+    /// Which database replicates to which. The load goes to the first, the run's target.
     pub topology: Topology,
     /// The other databases.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub others: Vec<TargetPlan>,
-    /// Whether the source's server carries out a replication, rather than the target's.
+    /// Whether the source's server runs each replication, rather than the target's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub push: bool,
-    /// The interval between markers, in nanoseconds.
+    /// The interval between marker documents, in nanoseconds.
     pub marker_every_ns: Nanos,
     /// How long replications may take to start, in nanoseconds.
     pub start_timeout_ns: Nanos,

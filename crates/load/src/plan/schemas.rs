@@ -21,13 +21,13 @@ pub enum SchemaSource {
     },
 }
 
-/// One kind of document, with the text of its schema, so that the plan can be run elsewhere.
+/// One kind of document. Includes the text of its schema, so that the plan can be run elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchemaPlan {
     /// Where the schema came from.
     pub source: String,
-    /// Its share of the documents, relative to the others'.
+    /// Its share of the documents, relative to the other schemas' weights.
     pub weight: u32,
     /// Its text.
     pub text: String,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const STAGE_NAME: &str = "^(bulk_insert|load|index_build|database_(create|delete)|warm_up|crud|hot|\
     run|urls|replicated|audit(_[0-9]+)?|burst_(prepare|write|read)(_[0-9]+)?)$";
 
-/// One measured step.
+/// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StagePlan {
@@ -25,7 +25,7 @@ pub struct StagePlan {
     pub work: WorkloadPlan,
     /// When operations are due.
     pub pace: Pace,
-    /// The time during which operations are started, in nanoseconds; `None`: until all are done.
+    /// How long operations are started, in nanoseconds; `None` if the stage ends when all are done.
     pub length_ns: Option<Nanos>,
 }
 

@@ -21,7 +21,8 @@ const MOST: f64 = 9e15;
 /// Longer than any run.
 const MOST_TIME_S: f64 = 366.0 * 86_400.0;
 
-/// What makes a run fail, in the grammar of `docs/thresholds.md`, such as `read.p99 > 20ms`.
+/// A condition that makes a run fail, in the grammar of `docs/thresholds.md`, such as
+/// `read.p99 > 20ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]

@@ -15,17 +15,17 @@ pub struct MeasurementPlan {
     /// The percentiles of histograms, in the requested order.
     #[cfg_attr(feature = "schema", schemars(inner(range(min = 0, max = 100))))]
     pub percentiles: Vec<f64>,
-    /// The prefix of the names of `HdrHistogram` logs; `None`: none are written.
+    /// The prefix of the names of `HdrHistogram` logs; `None` if none are written.
     pub hdr_prefix: Option<String>,
-    /// The number of `histogram`'s buckets, a millisecond each.
+    /// The number of buckets of `histogram`, one millisecond each.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub buckets: u64,
-    /// Print every bucket.
+    /// Whether every bucket is printed.
     pub verbose: bool,
     /// The length of one row of `timeseries`, in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_s: u32,
-    /// The same in milliseconds, if it is not a whole number of seconds.
+    /// The same in milliseconds; only if it is not a whole number of seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_ms: Option<u32>,
@@ -33,20 +33,20 @@ pub struct MeasurementPlan {
     pub interval: MeasuredInterval,
     /// The file for rows of `raw`; empty for stdout.
     pub raw_file: String,
-    /// Write a summary after the rows of `raw`.
+    /// Whether a summary follows the rows of `raw`.
     pub raw_summary: bool,
     /// The form of the report.
     pub exporter: Exporter,
     /// The file for the report; empty for stdout.
     pub export_file: String,
-    /// The seconds between two status lines; `None`: there are none.
+    /// The time between two status lines, in seconds; `None` if there are none.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null, "exclusiveMinimum" = 0)))]
     pub status_s: Option<f64>,
     /// The label at the beginning of status lines.
     pub label: String,
     /// How the latencies of failures are divided into sections.
     pub errors: ErrorLatency,
-    /// Print the lines about Java's garbage collection, all zero.
+    /// Whether the lines about Java's garbage collection are printed, with all values zero.
     pub gc: bool,
 }
 

@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRecord {
-    /// Its number, from 0. Connection `c` of all belongs to agent `c` modulo the number of agents.
+    /// Its number, from 0. Connection `c` of the run belongs to agent `c` modulo the number of
+    /// agents.
     pub index: usize,
     /// The name of its machine.
     pub host: String,
-    /// Its process.
+    /// Its process ID.
     pub pid: u32,
     /// Its version of springload.
     pub version: String,
-    /// The processors available to it.
+    /// The number of processors available to it.
     pub cores: usize,
-    /// Its threads.
+    /// The number of its load threads.
     pub threads: usize,
-    /// Its connections.
+    /// The number of its connections.
     pub connections: usize,
     /// Its clock minus the coordinator's, in microseconds.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub clock_offset_us: f64,
-    /// The largest error of that offset, in microseconds: half of the shortest round trip.
+    /// The maximum error of that offset, in microseconds: half of the shortest round trip.
     pub clock_error_us: f64,
     /// When and why it was lost, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,14 +37,14 @@ pub struct AgentRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
-    /// When, in seconds from the run's start.
+    /// When it was lost, in seconds from the run's start.
     pub at_s: f64,
-    /// The stage during which it was lost; `None`: between stages.
+    /// The stage during which it was lost; `None` if between stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// The reason, such as `nothing heard for 3 s`.
     pub why: String,
-    /// Whether it has handed in everything it had measured until then.
+    /// Whether it had delivered everything that it had measured until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub handed_in: bool,
 }
@@ -54,8 +55,8 @@ pub struct Lost {
 pub struct AgentStage {
     /// Its number.
     pub index: usize,
-    /// When its first request was sent, in microseconds after the time it was due, on the
-    /// coordinator's clock; `None`: it sent none, or was lost before it could report this.
+    /// When its first request was sent, in microseconds after it was due, on the coordinator's
+    /// clock; `None` if it sent none, or was lost before it could report this.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub start_us: Option<f64>,
     /// Requests that ended.
@@ -69,24 +70,25 @@ pub struct AgentStage {
     /// The share of the time that its busiest thread spent computing, 0 to 1; 0 if it was lost.
     pub busiest_thread: f64,
     /// Response times of its requests that succeeded at least in part, to two significant digits;
-    /// absent if there were none, and in older records.
+    /// `None` if there were none, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Latency>,
-    /// Who was at fault for what in its own requests; absent if it was lost, and in older records.
+    /// Which lost time and failed requests of its own are due to the client, the server, the
+    /// network or none of them; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// The time that it lost itself; absent if it was lost, and in older records.
+    /// The time that the agent itself lost; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<AgentClient>,
-    /// Whether it was lost before the end of the stage; the figures then cover only the seconds it
-    /// reported.
+    /// Whether it was lost before the end of the stage; its figures then cover only the seconds
+    /// that it had reported.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: bool,
-    /// Second by second.
+    /// The measurements, second by second.
     pub series: Vec<AgentSecond>,
 }
 
-/// The time that one agent lost itself in a stage. Shares are those of the thread that lost most, 0
+/// The time that one agent itself lost in a stage. Shares are those of the thread that lost most, 0
 /// to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -96,22 +98,22 @@ pub struct AgentClient {
     /// The share of the time that a thread was paused.
     pub paused_thread: f64,
     /// How late it started operations through its own fault, in microseconds: the 99th percentile;
-    /// `null` in a closed loop.
+    /// `None` in a closed loop.
     pub late_p99_us: Option<f64>,
     /// Requests that it delayed by a millisecond or more.
     pub held: u64,
     /// The total delay of those requests, in seconds.
     pub held_s: f64,
-    /// Its longest pauses, in order.
+    /// Its longest pauses, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Span>,
 }
 
-/// One second of one agent, or several of a long stage.
+/// One second of one agent, or several in a long stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSecond {
-    /// The second, or the first of them, counted from the stage's start.
+    /// The second, or the first of several, counted from the stage's start.
     pub second: u32,
     /// How many seconds it covers.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -128,7 +130,7 @@ pub struct AgentSecond {
     /// The mean of their response times, in microseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub response_mean_us: f64,
-    /// The greatest of their response times, in microseconds.
+    /// The maximum of their response times, in microseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub response_max_us: f64,
 }

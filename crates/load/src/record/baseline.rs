@@ -15,7 +15,7 @@ const MOST_PERCENT: f64 = 1e9;
 /// The reason a figure that only the run has is not judged.
 const NOT_IN_BASELINE: &str = "the baseline's runs have none";
 
-/// A figure of a run beside that of its baseline.
+/// A figure of a run, compared with that of its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Regression {
@@ -23,28 +23,29 @@ pub struct Regression {
     pub metric: Quantity,
     /// The unit of the values.
     pub unit: Unit,
-    /// The run's value; `null`: too little was measured.
+    /// The run's value; `None` if too little was measured.
     pub value: Option<f64>,
-    /// The baseline's: the geometric mean of several runs, for shares the arithmetic mean; `null`:
-    /// its runs have none.
+    /// The baseline's value: the geometric mean over its runs or, for shares, the arithmetic mean;
+    /// `None` if none of its runs has one.
     pub baseline: Option<f64>,
-    /// How many of the baseline's runs have the figure.
+    /// The number of the baseline's runs that have the figure.
     pub runs: usize,
-    /// The change in percent of the baseline; for shares, in percentage points; `null`: it cannot
-    /// be judged.
+    /// The change in percent of the baseline or, for shares, in percentage points; `None` if it
+    /// cannot be determined.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub change: Option<f64>,
-    /// The lower end of the change's interval; `null`: too few runs to tell.
+    /// The lower bound of the change's confidence interval; `None` if there are too few runs.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub low: Option<f64>,
-    /// Its upper end, likewise.
+    /// The upper bound, likewise.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,
-    /// Whether the run fails because of it: the figure is worse than allowed, or cannot be judged.
+    /// Whether the run fails because of this figure: it is worse than allowed, or cannot be
+    /// compared.
     pub broken: bool,
-    /// The reason it cannot be judged.
+    /// The reason it cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -54,14 +55,14 @@ pub struct Regression {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Better than can be explained by chance.
+    /// Better, by more than chance explains.
     Better,
     /// Worse; for a run with a baseline, by more than is allowed.
     Worse,
-    /// As good, or different by less than matters; for a run with a baseline, worse by less than is
-    /// allowed.
+    /// As good, or different by too little to matter; for a run with a baseline, worse by less than
+    /// is allowed.
     Same,
-    /// Runs vary too much to decide.
+    /// The runs vary too much to tell.
     CannotTell,
 }
 

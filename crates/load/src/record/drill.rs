@@ -31,10 +31,10 @@ const BESIDE: &str = "memory_binary_bytes";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillRecord {
-    /// How something was broken; absent: the stage ended before.
+    /// How something was broken; absent if the stage ended before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<DrillStep>,
-    /// How it was mended; absent: nothing was broken.
+    /// How it was mended; absent if nothing was broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<DrillStep>,
 }
@@ -47,12 +47,12 @@ pub struct DrillStep {
     pub command: String,
     /// When it was started, in seconds from the stage's start.
     pub from_s: f64,
-    /// When it ended or was given up, in seconds from the stage's start.
+    /// When it ended or was abandoned, in seconds from the stage's start.
     pub to_s: f64,
-    /// The reason it did not do what it should, if it did not.
+    /// The reason it did not have the intended effect; absent if it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The end of its output, without secrets, if it failed.
+    /// The end of its output, without secrets; only if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// springload's version.
     pub springload: String,
-    /// Whether it was built without optimization: the numbers then mean little.
+    /// Whether springload was built without optimization, which makes the numbers nearly
+    /// meaningless.
     pub debug_build: bool,
     /// The operating system and its version.
     pub system: String,
@@ -20,25 +21,25 @@ pub struct Environment {
     pub cores: usize,
     /// Memory in bytes; 0 if the system does not provide it.
     pub memory_bytes: u64,
-    /// The limits of the machine and the program.
+    /// The limits of the machine and of springload on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
-/// The limits of this machine and this program, measured just before the run.
+/// The limits of this machine and of springload on it, measured just before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// The cost of reading the clock, in nanoseconds.
     pub clock_ns: f64,
-    /// How late sleeps end, in microseconds: the median.
+    /// How late sleeping threads wake up, in microseconds: the median.
     pub timer_late_p50_us: f64,
-    /// How late the latest of forty sleeps ended, in microseconds.
+    /// The same, the maximum of forty sleeps.
     pub timer_late_max_us: f64,
     /// The cost of one operation without a network, from choosing it to recording it, in
     /// nanoseconds.
     pub loop_ns: f64,
-    /// Operations per second that all threads could do without a network.
+    /// How many operations per second all threads together could do without a network.
     pub ceiling_per_s: f64,
 }
 

@@ -14,30 +14,31 @@ const LEAST_CHANGE: f64 = 0.01;
 /// The least growth of a database for slopes to refer to it, in bytes.
 const LEAST_GROWTH: f64 = 1e8;
 
-/// Estimates of a stage from its complete seconds; `docs/load-shapes.md` explains them.
+/// Estimates for a stage, from its complete seconds; `docs/load-shapes.md` explains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimates {
-    /// The seconds that they are computed from: the last one, if incomplete, is left out.
+    /// The number of seconds that they are computed from; the last second is left out if it is
+    /// incomplete.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub over_s: u32,
-    /// The length of the steps that these seconds are divided into; more than 1 s only in long
+    /// The length of the steps that this time is divided into, in seconds; more than 1 only in long
     /// stages.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub step_s: u32,
-    /// The intervals of all requests together.
+    /// The confidence intervals of all requests together.
     pub all: Intervals,
-    /// The intervals of each kind.
+    /// The confidence intervals of each kind.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::op::keyed::<OpKind, Intervals>")
     )]
     pub operations: BTreeMap<OpKind, Intervals>,
-    /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the start.
-    /// `None`: the stage is too short to tell, or they never settled.
+    /// How long throughput and p50 took to settle, in seconds; 0 if they were settled from the
+    /// start. `None` if the stage is too short to tell, or if they never settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_from_s: Option<u32>,
-    /// Whether throughput or p50 was still settling in the second half.
+    /// Whether throughput or p50 was still settling in the second half of the stage.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsettled: bool,
     /// Rises and falls after the warm-up that chance does not explain.
@@ -45,7 +46,8 @@ pub struct Estimates {
     pub trends: Vec<Trend>,
 }
 
-/// The intervals of one kind, or of all. Absent: nothing succeeded, or there is too little to tell.
+/// The confidence intervals of one kind, or of all. Each is absent if nothing succeeded, or if
+/// there is too little to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
@@ -55,17 +57,17 @@ pub struct Intervals {
     /// The median of response times, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<Estimate>,
-    /// Their 99th percentile, in microseconds.
+    /// The 99th percentile of response times, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<Estimate>,
 }
 
-/// A 95 % interval, or how long the stage would have to be for one.
+/// A 95 % confidence interval, or how long the stage would have to be to get one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Estimate {
-    /// The interval, in the unit of what is estimated.
+    /// The interval, in the unit of the figure.
     Interval {
         /// Its lower end.
         low: f64,
@@ -80,7 +82,7 @@ pub enum Estimate {
     },
 }
 
-/// The measurement that has a trend.
+/// The figure that has a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -102,16 +104,16 @@ pub enum Per {
     Minute,
 }
 
-/// A change that continues.
+/// A steady rise or fall.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trend {
-    /// What changes.
+    /// The figure that changes.
     pub of: Trending,
     /// The change, in percent of the mean.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub percent: f64,
-    /// Per gigabyte, or per minute.
+    /// Whether that is per gigabyte or per minute.
     pub per: Per,
 }
 

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 type Members = Map<String, Value>;
 
 /// The description of the record as a whole.
-const ABOUT: &str = "All that one run of springload leaves behind. docs/run-json.md explains it. \
-    Times are in the unit that ends a key: _s seconds, _us microseconds, _ns nanoseconds. A key \
-    that is not required is left out if there is nothing to say: none, no, 0, or what is usual.";
+const ABOUT: &str = "Everything that one run of springload recorded; docs/run-json.md explains it. \
+    The end of a key is the unit of a time: _s seconds, _us microseconds, _ns nanoseconds. A key \
+    that is not required is absent if its value would be null, false, 0 or the default.";
 /// The description of a member that tells the alternatives apart.
-const TAG: &str = "Which of the alternatives this is.";
+const TAG: &str = "The name of the alternative.";
 
 /// The schema of the records that this version writes, and of older ones of the same layout.
 ///

@@ -82,44 +82,46 @@ pub struct RunRecord {
     /// When the run began, in UTC, as RFC 3339.
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub started_at: String,
-    /// Whether the run was stopped or is still running: not all of the plan was measured.
+    /// Whether the plan was not measured in full: the run was stopped, or is still running.
     pub partial: bool,
-    /// What was to be done. Contains no password.
+    /// What the run was to do. Contains no password.
     pub plan: PlanRecord,
     /// The server and database that were measured.
     pub server: ServerRecord,
     /// The machine and the program that measured.
     pub environment: Environment,
-    /// The agents that generated the load, unless this process did.
+    /// The agents that generated the load; absent if this process did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentRecord>,
     /// The stages that were measured, in order.
     pub stages: Vec<StageRecord>,
     /// What to know before trusting the numbers.
     pub warnings: Vec<Warning>,
-    /// The judgements of the plan's thresholds, once the run has ended.
+    /// How the run compares with the plan's thresholds; only once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
-    /// The run compared with its baseline, if there is one, once the run has ended.
+    /// How the run compares with its baseline; only once the run has ended, and absent without a
+    /// baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regressions: Vec<Regression>,
-    /// The reason not every write could be noted for the audit, if some could not.
+    /// The reason some writes could not be recorded for the audit; absent if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_broken: Option<String>,
-    /// The number of documents in the database that the run did not write, if it was audited.
+    /// The number of documents in the database that the run did not write; absent if they were not
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_documents: Option<u64>,
     /// What the servers reported about themselves during the run; absent if nothing was observed,
     /// and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What happened in replication beside the load and after it, if there was any.
+    /// What happened in replication alongside the load and after it; absent without replication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
-    /// What the individual copies of the database contained after a drill, if they were compared.
+    /// What each copy of the database contained after a drill; absent if they were not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Copies>,
-    /// Why and when the run ended, if not all of the plan was carried out.
+    /// Why and when the run ended early; absent if the plan was carried out in full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// The result; `None` until the run has ended, and in older records.
@@ -143,27 +145,28 @@ pub struct StageRecord {
     /// When the stage began, in seconds from the run's start. Absent in older records.
     #[serde(default)]
     pub began_s: f64,
-    /// From the common start to the last response, in seconds.
+    /// The time from the common start of all connections to the last response, in seconds.
     pub elapsed_s: f64,
     /// The time that rates refer to, in seconds: without the wait for the last operations, if the
-    /// plan limits the time in which operations are started. Absent in older records.
+    /// plan limits how long operations are started. Absent in older records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub measured_s: f64,
     /// What happened to the operations that were due.
     pub load: LoadRecord,
-    /// The cost of springload itself.
+    /// The cost of springload itself, and the time it lost.
     pub client: ClientRecord,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// Who was at fault for what: the client, the server, the network or nobody. Absent in older
-    /// records.
+    /// Which lost time and failed requests are due to the client, the server, the network or none
+    /// of them. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// The times in which nothing succeeded, if there were any.
+    /// The times in which nothing succeeded; absent if there were none.
     #[serde(default, skip_serializing_if = "Outage::is_none")]
     pub outage: Outage,
     /// When the server gave no response for a tenth of a second or more although operations were
-    /// due or in flight: the hundred longest such times, in order. Absent in older records.
+    /// due or in flight: the hundred longest such times, in chronological order. Absent if there
+    /// were none, and in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
@@ -171,12 +174,12 @@ pub struct StageRecord {
     pub operations: Vec<OperationSummary>,
     /// How the connections spent their time.
     pub connections: PhaseTable,
-    /// Second by second.
+    /// The measurements, second by second.
     pub series: Series,
     /// Intervals and trends, for stages that are measured; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<Estimates>,
-    /// The series in steps other than a second, if the plan asks for that.
+    /// The series in steps of another length than a second, if the plan asks for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
     /// How the database grew, if that was requested.
@@ -185,22 +188,22 @@ pub struct StageRecord {
     /// How long acknowledged writes took to become visible, if that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// What followers of the changes received, if there were any.
+    /// What followers of the changes feed received, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<Following>,
     /// What was broken and mended in the middle, if that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<DrillRecord>,
-    /// The reason the node that an audit is about could not be reached, if it could not.
+    /// The reason an audit through a single node could not reach that node; absent if it could.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked: Option<String>,
-    /// The compaction that the run started along with the stage, if any.
+    /// The compaction that the run requested at the start of the stage, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,
-    /// Each node by itself, if there are several.
+    /// The measurements of each node, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub nodes: Vec<NodeSummary>,
@@ -208,7 +211,7 @@ pub struct StageRecord {
     /// sent none.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub sent: Served,
-    /// What each agent did, if there are any.
+    /// What each agent did; absent without agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentStage>,
 }
@@ -217,11 +220,11 @@ pub struct StageRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartRecord {
-    /// Workers that sent a request.
+    /// The number of workers that sent a request.
     pub workers: u64,
-    /// Workers that were not connected in time, and started later.
+    /// The number of workers that were not connected in time, and started later.
     pub late: u64,
-    /// The first request.
+    /// When the first worker sent its request.
     pub first_us: f64,
     /// When half of the workers had sent theirs.
     pub p50_us: f64,
@@ -260,7 +263,7 @@ pub struct LoadRecord {
     /// Whether it was an open loop: operations were due at given times, regardless of whether the
     /// server kept up.
     pub open: bool,
-    /// Requests that the plan asks for; `None` if it gives no number.
+    /// The number of requests in the plan; `None` if it sets no number.
     pub planned: Option<u64>,
     /// Requests that were due.
     pub offered: u64,
@@ -270,18 +273,20 @@ pub struct LoadRecord {
     pub dropped: u64,
     /// Requests still waiting when the stage ended.
     pub unsent: u64,
-    /// Those of them that fell due during a pause of springload that lasted until then.
+    /// Those of `unsent` that became due while springload was paused, in a pause that lasted until
+    /// the stage ended.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsent_by_client: u64,
     /// Requests due per second of the schedule.
     pub offered_per_s: f64,
     /// Requests completed per second of the schedule.
     pub served_per_s: f64,
-    /// The growth per second of the number of requests waiting or in flight, from the middle of the
-    /// schedule to its end; 0 or absent if it could be chance.
+    /// How much the number of requests waiting or in flight grew per second, from the middle of the
+    /// schedule to its end; 0 or absent if that could be chance.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backlog_growth_per_s: f64,
-    /// How the connections of an open loop were used; absent in closed loops and older records.
+    /// How the connections of an open loop were used; absent in closed loops, if no operation
+    /// ended, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolRecord>,
 }
@@ -299,22 +304,22 @@ pub struct ClientRecord {
     /// The same plus the time in which the thread was ready to run but had no processor.
     #[serde(default, skip_serializing_if = "is_default")]
     pub occupied_thread: f64,
-    /// The share of the time that a thread was ready to run but had no processor, 0 to 1; that of
-    /// the thread that waited most.
+    /// The share of the time that a thread was ready to run but had no processor, 0 to 1, for the
+    /// thread that waited longest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_thread: f64,
-    /// How long threads were ready to run but had no processor, in seconds over all threads;
-    /// `None`: the system does not provide it.
+    /// How long threads were ready to run but had no processor, in seconds summed over all threads;
+    /// `None` if the system does not report it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_s: Option<f64>,
     /// How often threads were preempted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preempted: Option<u64>,
-    /// The share of the time that a thread was paused for 5 ms or more at once, 0 to 1; that of the
-    /// thread that was paused most.
+    /// The share of the time that a thread was paused for 5 ms or more at a time, 0 to 1, for the
+    /// thread that was paused longest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paused_thread: f64,
-    /// When threads were paused: the hundred longest pauses, in order.
+    /// When threads were paused: the hundred longest pauses, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub pauses: Vec<Span>,
@@ -324,17 +329,18 @@ pub struct ClientRecord {
     /// The same, the maximum.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hiccup_max_us: Option<f64>,
-    /// How late operations were started, in microseconds: the 99th percentile; `None`: too few
-    /// samples.
+    /// How late operations were started, in microseconds: the 99th percentile; `None` if there were
+    /// too few samples.
     pub lag_p99_us: Option<f64>,
     /// The same, counting only lateness that is the client's fault: a connection was free, or the
-    /// thread was paused. `None`: too few samples, as in a closed loop.
+    /// thread was paused. `None` if there were too few samples, as in a closed loop.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
-    /// The same, the 99.9th percentile; `None`: too few samples.
+    /// The same, the 99.9th percentile; `None` if there were too few samples.
     #[serde(default)]
     pub late_p99_9_us: Option<f64>,
-    /// Responses timed by the kernel's timestamp of their arrival; all others are timed when read.
+    /// The number of responses timed by the kernel's timestamp of their arrival; all others were
+    /// timed when they were read.
     #[serde(default)]
     pub noted_answers: u64,
 }

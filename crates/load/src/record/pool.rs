@@ -18,14 +18,14 @@ const FEW: u64 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolRecord {
-    /// Connections open at the end, over all threads.
+    /// Connections open at the end, in all threads.
     pub connections: u64,
-    /// Those of them opened under load; absent if none was.
+    /// Those of them that were opened under load; absent if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<OpenedRecord>,
-    /// About how many connections the load needed at its highest rate, by Little's law.
+    /// Approximately how many connections the load needed at its highest rate, by Little's law.
     pub needed: u64,
-    /// The share of the time in which no connection was free, 0 to 1, as a mean over threads.
+    /// The share of the time in which no connection was free, 0 to 1, averaged over threads.
     pub none_free: f64,
     /// How long operations held a connection: the mean, in microseconds.
     pub held_us: f64,
@@ -41,15 +41,15 @@ pub struct PoolRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenedRecord {
-    /// The number of them.
+    /// The number of connections opened.
     pub connections: u64,
-    /// The number of further ones that could not be opened.
+    /// The number of connections that could not be opened.
     pub refused: u64,
-    /// How long it took to open one: the mean, in milliseconds.
+    /// How long opening one took: the mean, in milliseconds.
     pub mean_ms: f64,
     /// The same, the maximum.
     pub max_ms: f64,
-    /// When the last one was open, in seconds from the start.
+    /// When the last one was opened, in seconds from the start.
     pub last_s: f64,
 }
 
@@ -74,7 +74,7 @@ pub struct HeldRecord {
     pub operations: u64,
     /// The mean, in microseconds.
     pub mean_us: f64,
-    /// The standard error of the mean, in microseconds; 0: too few to tell.
+    /// The standard error of the mean, in microseconds; 0 if there were too few operations to tell.
     pub error_us: f64,
 }
 

@@ -18,7 +18,7 @@ const FAILED: f64 = 0.01;
 pub struct RunResult {
     /// The kind of result.
     pub kind: ResultKind,
-    /// The exit status of springload; docs/exit-codes.md has the list.
+    /// springload's exit status; docs/exit-codes.md lists them.
     pub exit_status: u8,
     /// The reason, in one sentence; `None` if the run passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,11 +30,11 @@ pub struct RunResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
-    /// Everything was done, little failed, and the numbers can be trusted.
+    /// Everything was done, few operations failed, and the numbers can be trusted.
     Passed,
     /// Something is wrong with the server, or with what was requested.
     Failed,
-    /// Measured, but the numbers cannot be trusted.
+    /// The run was measured, but the numbers cannot be trusted.
     NotTrustworthy,
     /// The user stopped the run.
     Stopped,
@@ -49,9 +49,9 @@ pub enum ResultKind {
 pub struct Ended {
     /// What ended it.
     pub by: EndedBy,
-    /// When, in seconds from the run's start.
+    /// When it ended, in seconds from the run's start.
     pub at_s: f64,
-    /// The same in one sentence.
+    /// The reason, in one sentence.
     pub message: String,
 }
 

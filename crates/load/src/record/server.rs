@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct ServerRecord {
     /// The address, without credentials.
     pub url: String,
-    /// The server's name for itself, such as `couchdb`.
+    /// The name that the server reports for itself, such as `couchdb`.
     pub name: String,
     /// Its version.
     pub version: String,
@@ -23,13 +23,14 @@ pub struct ServerRecord {
     pub database: String,
     /// Whether springload created the database.
     pub created: bool,
-    /// Whether springload removed the database at the end.
+    /// Whether springload deleted the database at the end.
     pub deleted: bool,
-    /// The reason springload could not remove the database that it created, or properly close
-    /// another one, if it could not.
+    /// The reason springload could not delete the database that it created, or properly close
+    /// another one; absent if it could.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
-    /// The shards of many databases, if the server reports them.
+    /// How many shards a node has and keeps open, with many databases; absent if the server does
+    /// not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_shards: Option<OpenShards>,
 }

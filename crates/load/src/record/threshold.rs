@@ -8,30 +8,30 @@ use crate::op::OpKind;
 use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Threshold};
 use serde::{Deserialize, Serialize};
 
-/// The judgement of one threshold.
+/// How the run compares with one threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The threshold: a condition that makes the run fail.
     pub expression: Threshold,
-    /// The measured value, in `unit`; `null`: too little was measured to judge.
+    /// The measured value, in `unit`; `None` if too little was measured.
     pub value: Option<f64>,
     /// The unit of `value`.
     pub unit: Unit,
-    /// Whether the run fails: the expression is true, or cannot be judged.
+    /// Whether the run fails: the condition is true, or cannot be evaluated.
     pub broken: bool,
-    /// The limit in `unit`, if it depends on a baseline.
+    /// The limit in `unit`; only if it depends on a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// The reason it cannot be judged.
+    /// The reason it cannot be evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whether the value would have met the limit without what springload itself may have added.
+    /// Whether the value, without what springload itself may have added, would have met the limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by_client: bool,
 }
 
-/// The unit of a judged value.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +40,7 @@ pub enum Unit {
     Us,
     /// Percent.
     Percent,
-    /// Documents or requests.
+    /// A number of documents or requests.
     Count,
     /// Documents per second.
     PerSecond,

@@ -24,7 +24,7 @@ pub enum Code {
     SameMachine,
     /// The client was the limit.
     ClientBound,
-    /// The client has changed the numbers a little.
+    /// The client slightly affected the numbers.
     Disturbed,
     /// Many operations failed because of the server, or nothing succeeded for a while.
     Degraded,
@@ -34,13 +34,13 @@ pub enum Code {
     ClientPaused,
     /// Data read differs from what was written.
     DataWrong,
-    /// Some acknowledged writes could not be looked for.
+    /// Some acknowledged writes could not be checked.
     AuditIncomplete,
     /// A drill did not break or mend what it should have.
     DrillInvalid,
-    /// Nothing changed while something was supposed to be broken.
+    /// Nothing changed while something should have been broken.
     NothingBroken,
-    /// A large part of the server's work was not for this run.
+    /// A large share of the server's work was for other clients.
     OthersRequests,
     /// After a drill, the copies of the database differed, or some could not be read.
     CopiesDiffer,
@@ -78,7 +78,7 @@ pub enum Code {
     NotRemoved,
     /// The databases have more shards than a node keeps open.
     OpenShards,
-    /// The baseline is of another plan, server or machine.
+    /// The baseline has a different plan, server or machine.
     BaselineDiffers,
     /// The baseline is a single run.
     BaselineOneRun,
@@ -86,7 +86,7 @@ pub enum Code {
     Insecure,
     /// The server checks a password in every request.
     BasicAuth,
-    /// Much of the time was spent on the way to a process that hosts the database's client.
+    /// Much of the time was spent on the way to the process that hosts the database's client.
     Outside,
     /// The requested compaction was refused, or did not visibly finish.
     Compaction,
@@ -118,10 +118,10 @@ pub enum Code {
 pub struct Warning {
     /// Its subject.
     pub code: Code,
-    /// The stage concerned; `None`: the run.
+    /// The stage concerned; `None` if it concerns the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// One sentence.
+    /// The warning, in one sentence.
     pub message: String,
 }
 

@@ -18,20 +18,21 @@ use lane::Audit;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The audit as planned.
+/// An audit, as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditPlan {
-    /// What wrote the documents; `None` if they are made from the run's schemas.
+    /// The workload that wrote the documents; `None` if they were generated from the run's schemas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<WorkloadPlan>,
-    /// Whether the database has no documents but those of the run, so that others can be counted.
+    /// Whether only this run has written to the database, so that other documents can be counted as
+    /// extra.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     alone: bool,
     /// The names of indexes that must have one row for each document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     indexes: Vec<String>,
-    /// The only node that is asked, by its place among the addresses, from 0.
+    /// The only node that is asked, as its position among the addresses, from 0; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     node: Option<usize>,
 }

@@ -21,20 +21,20 @@ use std::sync::Arc;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Creates the document if it does not exist yet, and ends.
+    /// Creates the document if it does not exist yet, then stops.
     Prepare,
-    /// Creates the document, then updates it with the revision from the last write.
+    /// Creates the document, then keeps updating it with the revision from its last write.
     Write,
     /// Reads the document.
     Read,
 }
 
-/// What the body of a burst's document consists of.
+/// The content of a burst's documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Filling {
-    /// Random letters from a set of 64, new in each write.
+    /// Random letters from a set of 64, different in each write.
     Random,
     /// Zeros, the same in each write.
     Zeros,
@@ -44,9 +44,9 @@ pub enum Filling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodySize {
-    /// The number of bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Whether the size is that of the whole request body, rather than that of the string in the
+    /// Whether that is the size of the whole request body, rather than of the string in the
     /// document.
     pub wire: bool,
 }
@@ -60,7 +60,7 @@ pub struct BurstDemand {
     pub length_ns: Flagged<u64>,
     /// The size of documents.
     pub size: Flagged<BodySize>,
-    /// Their content.
+    /// The content of documents.
     pub filling: Filling,
     /// Whether readers send the revision that they last read.
     pub conditional: bool,
@@ -157,15 +157,15 @@ pub struct BurstPlan {
     pub role: Role,
     /// The size of documents.
     pub size: BodySize,
-    /// Their content.
+    /// The content of documents.
     pub filling: Filling,
-    /// Whether readers send the revision that they last read; the server may answer that it is
-    /// current.
+    /// Whether readers send the revision that they read last, so that the server may respond that
+    /// nothing has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub conditional: bool,
-    /// How long the start waits for workers, in nanoseconds.
+    /// How long the start waits for workers to connect, in nanoseconds.
     pub gather_ns: u64,
-    /// The earliest start, in nanoseconds after the first burst began.
+    /// The earliest start, in nanoseconds after the start of the first burst.
     pub not_before_ns: u64,
 }
 

@@ -13,7 +13,7 @@ const RECORDS_UNSAID: u64 = 2_147_483_647;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreConfig {
-    /// The table; here, a database.
+    /// The table; here, it is a database.
     pub table: String,
     /// Total number of records, including those loaded by other clients.
     pub records: u64,
@@ -29,13 +29,13 @@ pub struct CoreConfig {
     pub fields: FieldsSpec,
     /// The mix of operations.
     pub proportions: Proportions,
-    /// Which records they access.
+    /// Which records operations access.
     pub requests: RequestSpec,
     /// How many records a scan requests.
     pub scan_length: LengthSpec,
     /// How failed inserts of the load phase are retried.
     pub retry: RetrySpec,
-    /// The seed, if a property gives one; `None`: the plan's.
+    /// The seed, if a property sets one; `None` for the plan's.
     pub seed: Option<u64>,
 }
 
@@ -43,17 +43,17 @@ pub struct CoreConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldsSpec {
-    /// The prefix of names; a number from 0 on follows.
+    /// The prefix of field names; a number, counted from 0, follows.
     pub prefix: String,
     /// Number of fields.
     pub count: u64,
-    /// Number of characters in each.
+    /// Number of characters in each field.
     pub length: LengthSpec,
     /// The fields that reads and scans request.
     pub read: ReadFields,
     /// Whether updates replace all fields, rather than one at random.
     pub write_all: bool,
-    /// Whether the text of a field is computed from its key and name, and verified when read.
+    /// Whether the text of a field is computed from its key and name, and verified when it is read.
     pub integrity: bool,
 }
 
@@ -100,7 +100,7 @@ pub enum RequestSpec {
     Uniform,
     /// Zipf's law, with the hot records scattered over all.
     Zipfian,
-    /// Mostly the newest.
+    /// Mostly the newest records.
     Latest {
         /// As YCSB does it: one record count for all connections, based on acknowledged inserts,
         /// and Gray's eta fixed by the initial number of records.
@@ -109,18 +109,18 @@ pub enum RequestSpec {
     },
     /// Mostly a subset of the records.
     Hotspot {
-        /// Its share of the records.
+        /// The size of the subset, as a share of the records, 0 to 1.
         data: f64,
-        /// Its share of the requests.
+        /// The share of requests for the subset, 0 to 1.
         operations: f64,
     },
-    /// In order.
+    /// In the order of the records.
     Sequential,
-    /// Mostly the newest, decreasing exponentially.
+    /// Mostly the newest records, decreasing exponentially.
     Exponential {
-        /// This percentage of the requests ...
+        /// The percentage of requests that go to the newest records.
         percentile: f64,
-        /// ... goes to this newest part of the records.
+        /// Which part of the records that is, 0 to 1.
         fraction: f64,
     },
 }
@@ -129,11 +129,11 @@ pub enum RequestSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RetrySpec {
-    /// The number of retries.
+    /// The maximum number of retries.
     pub limit: u64,
-    /// The mean pause before each, in seconds.
+    /// The mean pause before each retry, in seconds.
     pub interval_s: f64,
-    /// Whether to continue after an insert that failed for good.
+    /// Whether the load continues after an insert that failed for good.
     pub keep_going: bool,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KeyOrder {
-    /// YCSB's hash of the number: neighbours are far apart.
+    /// YCSB's hash of the number, which puts neighbors far apart.
     Hashed,
     /// go-ycsb's hash of the number, which is different.
     GoHashed,
@@ -22,7 +22,7 @@ pub enum KeyOrder {
 pub struct KeyNames {
     /// The prefix of keys.
     pub prefix: String,
-    /// Numbers with fewer digits are padded with zeros.
+    /// The minimum number of digits: shorter numbers are padded with zeros.
     pub digits: usize,
     /// The form of the number.
     pub order: KeyOrder,

@@ -20,18 +20,18 @@ pub enum LengthSpec {
         /// The largest.
         max: u64,
     },
-    /// Zipf's law: short ones are more frequent.
+    /// Zipf's law: short lengths are more frequent.
     Zipfian {
         /// The smallest.
         min: u64,
         /// The largest.
         max: u64,
     },
-    /// Multiples of a block, with counts.
+    /// Multiples of a block, with a weight for each.
     Histogram {
         /// The length of a block.
         block: u64,
-        /// The counts, of one block, two blocks, ...
+        /// The weights of one block, two blocks and so on.
         counts: Vec<u64>,
     },
 }

@@ -31,7 +31,7 @@ pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use stage::{YcsbPhase, YcsbStage};
 
-/// What a workload adds to the common properties.
+/// What a workload has in addition to the common properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -33,14 +33,14 @@ pub enum YcsbPhase {
 pub struct YcsbStage {
     /// The phase.
     pub phase: YcsbPhase,
-    /// Records in one request of the load phase.
+    /// Records per request in the load phase.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub batch: u32,
-    /// Operations of the run phase; `None`: until time is up.
+    /// Operations of the run phase; `None` to run until time is up.
     pub operations: Option<u64>,
     /// The workload.
     pub config: CoreConfig,
-    /// Which one it is.
+    /// The kind of workload.
     #[serde(default, skip_serializing_if = "Class::is_core")]
     pub class: Class,
 }

@@ -23,14 +23,15 @@ pub struct SeriesKind {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, documents that were accepted but not yet stored as they should be.
+    /// Of the documents in `ok`, those that were accepted but not yet stored as they should be.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub accepted: u64,
     /// Documents that failed, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
-    /// The other counts that are known for each second, if not zero, by their names in thresholds.
+    /// The other counts that are recorded per second, by their names in thresholds; those that are
+    /// zero are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Count, u64>"))]
     pub counts: BTreeMap<Count, u64>,
@@ -49,7 +50,7 @@ pub struct SeriesKind {
     pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
 }
 
-/// What one node of several answered in one second, over all kinds of operations.
+/// What one of several nodes answered in one second, over all kinds of operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesNode {
@@ -57,7 +58,7 @@ pub struct SeriesNode {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, documents that were accepted but not yet stored as they should be.
+    /// Of the documents in `ok`, those that were accepted but not yet stored as they should be.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub accepted: u64,
     /// Documents that failed, per class.
@@ -72,12 +73,12 @@ pub struct SeriesNode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesRow {
-    /// The second, or the first of them, counted from the stage's start.
+    /// The second, or the first of several, counted from the stage's start.
     pub second: u32,
-    /// How many seconds it covers, if not one.
+    /// How many seconds it covers; absent if one.
     #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
     pub seconds: u32,
-    /// How long load threads waited for a processor, in seconds over all threads.
+    /// How long load threads waited for a processor, in seconds summed over all threads.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub waited_s: f64,
     /// The kinds that occurred.
@@ -86,8 +87,8 @@ pub struct SeriesRow {
         schemars(schema_with = "crate::op::keyed::<OpKind, SeriesKind>")
     )]
     pub kinds: BTreeMap<OpKind, SeriesKind>,
-    /// The nodes in their order, of a drill with several of them. Those after the last that
-    /// answered something are left out.
+    /// What each node answered, in the order of the nodes; only in a drill with several nodes.
+    /// Those after the last one that answered are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<SeriesNode>,
 }

@@ -3,7 +3,7 @@
 use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};
 
-/// Whether that is expected.
+/// Whether the document must be among the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

@@ -3,7 +3,7 @@
 use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of a body, as they are sent.
+/// The maximum size of a body in bytes, as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

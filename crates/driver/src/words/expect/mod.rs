@@ -33,8 +33,8 @@ pub trait Expectation {
 
 macro_rules! expectations {
     ($($(#[$doc:meta])* $name:ident: $Type:ty,)*) => {
-        /// What is expected of the answers to an operation. Those that do not meet it fail as
-        /// `unexpected`.
+        /// What is expected of the responses to an operation. Those that do not meet it count as
+        /// failed, with the class `unexpected`.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(default, deny_unknown_fields)]
@@ -72,15 +72,15 @@ macro_rules! expectations {
 }
 
 expectations! {
-    /// How many rows: `20`, or `1..20`, both included.
+    /// The number of rows: `20`, or `1..20` with both ends included.
     rows: rows::Rows,
-    /// The status; otherwise any that means success.
+    /// The HTTP status; absent if any status that means success will do.
     status: status::Status,
-    /// The most bytes of a body.
+    /// The maximum size of a body in bytes.
     max_bytes: max_bytes::MaxBytes,
-    /// What it says, by place: `ok`, or `rows.0.id`.
+    /// Expected values by their path in the JSON body, such as `ok` or `rows.0.id`.
     member: member::Members,
-    /// Whether a row is that of the document that `{{key}}` is.
+    /// Whether one of the rows must be for the document with the key `{{key}}`.
     document: document::Document,
 }
 

@@ -4,7 +4,7 @@ use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// From this many to that many rows: `20` or `"1..20"`.
+/// An expected number of rows, or a range of them: `20` or `"1..20"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Written", into = "Written")]

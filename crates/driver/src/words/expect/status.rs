@@ -3,7 +3,7 @@
 use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};
 
-/// A status of HTTP.
+/// An HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u16", into = "u16")]

@@ -22,7 +22,7 @@ pub struct RestConfig {
     pub server: String,
     /// The traces of reads, inserts, updates and deletes.
     pub traces: [Trace; 4],
-    /// Zipf's exponent for the lengths of bodies, if they have that distribution.
+    /// Zipf's exponent for the lengths of bodies, if they follow Zipf's law.
     pub size_exponent: f64,
     /// User and password.
     #[serde(skip)]
@@ -32,7 +32,7 @@ pub struct RestConfig {
     pub headers: Vec<String>,
 }
 
-/// The URLs for one kind of operation. They are not stored.
+/// The URLs for one kind of operation. The URLs themselves are not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
@@ -40,7 +40,7 @@ pub struct Trace {
     pub file: String,
     /// The number of URLs.
     pub urls: u64,
-    /// Zipf's exponent for requests, if they have that distribution.
+    /// Zipf's exponent for requests, if they follow Zipf's law.
     pub exponent: f64,
     /// The URLs: as written, and as sent, with path and query.
     #[serde(skip)]

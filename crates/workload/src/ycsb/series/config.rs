@@ -20,29 +20,29 @@ const MOST_VALUES: u64 = 10_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct SeriesConfig {
-    /// How many keys there are.
+    /// The number of keys.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub keys: u64,
-    /// Number of letters in a key, a tag's key and a tag's value.
+    /// The number of letters in a key, in a tag's key and in a tag's value.
     #[cfg_attr(feature = "schema", schemars(inner(range(min = 1))))]
     pub lengths: [u64; 3],
-    /// How many values each tag has.
+    /// The number of values of each tag.
     #[cfg_attr(feature = "schema", schemars(length(min = 1), inner(range(min = 1))))]
     pub tags: Vec<u64>,
     /// The separator between the key and the value of a tag.
     pub pair_delimiter: String,
     /// The separator between the parts of a delete.
     pub delete_delimiter: String,
-    /// The name of points in time.
+    /// The name of the field for points in time.
     pub timestamp_key: String,
-    /// The name of values.
+    /// The name of the field for values.
     pub value_key: String,
     /// The first point in time, in seconds or milliseconds since 1970.
     pub start: i64,
-    /// From one point in time to the next, in `unit`.
+    /// The time between two points, in `unit`.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub interval: i64,
-    /// The unit of intervals.
+    /// The unit of `interval`.
     pub unit: Unit,
     /// The number of points in time, plus one.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -53,25 +53,25 @@ pub struct SeriesConfig {
     pub random_series: bool,
     /// The type of values.
     pub values: ValueKind,
-    /// The part of the series that is randomly omitted; 0 for none.
+    /// The share of the series that is randomly omitted, 0 to 1.
     pub sparsity: f64,
-    /// The part of the series that lags behind.
+    /// The share of the series that lags behind, 0 to 1.
     pub delayed: f64,
-    /// By up to this many intervals, minus one.
+    /// The maximum lag of these series, in intervals, plus one.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub delayed_intervals: i64,
     /// The time span of a query; 0 means a single point.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub span: i64,
-    /// Whether the span is any whole number of intervals below that.
+    /// Whether the span is instead a random whole number of intervals below that.
     pub random_span: bool,
     /// The separator between the two ends of a span.
     pub span_delimiter: String,
-    /// The function applied to the series of all values of some tags; `None`: none is.
+    /// The function that combines the series of all values of some tags; `None` if there is none.
     pub group_by: Option<GroupBy>,
-    /// The function applied to neighbouring points; `None`: none is.
+    /// The function that combines consecutive points; `None` if there is none.
     pub downsampling: Option<Downsampling>,
-    /// Whether values are computed from the rest of the point, and verified when read.
+    /// Whether values are computed from the rest of the point, and verified when they are read.
     pub integrity: bool,
 }
 
@@ -118,7 +118,7 @@ pub enum ValueKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupBy {
-    /// The name under which queries give the function.
+    /// The name that introduces the function in queries.
     pub key: String,
     /// The function.
     pub function: String,
@@ -130,7 +130,7 @@ pub struct GroupBy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downsampling {
-    /// The name under which queries give the function.
+    /// The name that introduces the function in queries.
     pub key: String,
     /// The function.
     pub function: String,
