@@ -66,8 +66,8 @@ fn long_alone(argument: Arg) -> Arg {
     let short = argument.get_help().map(ToString::to_string);
     let long = argument.get_long_help().map(ToString::to_string);
     let rest = short.zip(long).and_then(|(short, long)| {
-        let rest = long.strip_prefix(&short)?.trim_start_matches(['.', '\n']);
-        (!rest.is_empty()).then(|| rest.to_owned())
+        let rest = long.strip_prefix(&short)?.trim_start_matches('.').strip_prefix("\n\n")?;
+        Some(rest.to_owned())
     });
     match rest {
         Some(rest) => argument.long_help(rest),
@@ -425,6 +425,9 @@ mod tests {
             for argument in verb.grammar().get_arguments().filter(|it| !it.is_hide_set()) {
                 let flag = argument.get_long().map(|long| format!("--{long}"));
                 assert!(flag.is_none_or(|flag| text.contains(&flag)), "{text}");
+                // A sentence as a whole, not what is left of one.
+                let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
+                assert_eq!(long, long.trim(), "{argument}");
             }
             let text: Vec<_> = text.split_whitespace().filter(|word| *word != "\\").collect();
             let text = text.join(" ");

@@ -51,7 +51,7 @@ pub(in crate::cli) fn gather(
     let mut there = |there: usize| match &way {
         Way::Here => {}
         Way::Ssh(ssh) if there == agents => {
-            announce(&format!("{agents} agents on {}", ssh.hosts()))
+            announce(&format!("{agents} agents on {}", ssh.hosts()));
         }
         _ if there == agents => announce(&format!("all {agents} agents have joined")),
         _ => {}

@@ -197,7 +197,7 @@ fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
     all
 }
 
-/// An overloaded server may have refused only after storing the first rows of a batch.
+/// A server that is overloaded may have refused only after storing the first rows of a batch.
 fn in_batch(trouble: CallError) -> CallError {
     match trouble.failure {
         Failure::TooManyRequests => CallError { failure: Failure::ServerError, ..trouble },
