@@ -85,11 +85,12 @@ median() { sort -n -k1,1 "$1" | awk '{ of[NR] = $1 } END { print of[int((NR + 1)
     cat <<TEXT
 ## HBase, beside YCSB with its own binding
 
-Written by \`benches/hbase.sh\`. One server, one table of 21 regions with $records records that
-YCSB's binding $binding has loaded; $threads threads or connections, each tool in turn,
-$rounds rounds of $operations operations. The CPU is what a run takes more than one of a quarter of
-its length, so that the start of the Java machine and most of its compiling do not count. Client and
-server share the processors, and the server takes most of them: the throughput is the server's.
+Written by \`benches/hbase.sh\`. One server has one table of 21 regions with $records records,
+loaded by YCSB's binding $binding. There are $threads threads or connections, and the tools take turns,
+$rounds rounds of $operations operations. The CPU is the difference between a run and one of a
+quarter of its length, so that starting the Java virtual machine and most of its compilation do not
+count. Client and server share the processors, and the server takes most of them: the throughput is
+the server's.
 
 | workload | tool | client CPU per operation, µs: median (min to max) | operations per client CPU second | operations/s: median (min to max) |
 |---|---|---|---|---|

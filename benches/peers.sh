@@ -315,12 +315,12 @@ compare_stalls() {
 
 ## Two stalls of $stall ms in $period s, GET at 10,000/s, 50 connections
 
-Medians of $rounds rounds. The first row follows from the schedule alone: what falls due while the
-server stands still waits for its end, and what has piled up till then takes some milliseconds
-more. Each tool does what it can to count from when a request was due: wrk2 as always (its run is
-10 s longer, for its calibration), oha with \`--latency-correction\`, vegeta without a limit of
-workers; k6 with a user for each connection and bombardier have no such setting. Sent: of the
-requests that were due, how many the server got.
+Medians of $rounds rounds. The first row follows from the schedule alone: requests that fall due
+during a stall wait for its end, and working off the backlog takes some milliseconds more. Each tool
+measures from when a request was due if it can: wrk2 always does (its run is 10 s longer, for its
+calibration), oha with \`--latency-correction\`, and vegeta without a limit on workers; k6, with a
+user per connection, and bombardier have no such setting. *Sent* is the share of due requests that
+reached the server.
 
 | tool | p50, ms | p99, ms | p99.9, ms | sent, % | CPU per request, µs |
 |---|---|---|---|---|---|
@@ -347,19 +347,19 @@ start_server
     cat <<TEXT
 # Benchmarks
 
-Written by \`make bench\`. Ratios within one session mean something, absolute times little: the
-machine is shared. Server: the null responder (\`springload serve --null\`), one core; client: one
-thread on another core; documents of about 250 bytes read, 300 written;
-$rounds rounds of $seconds s, tools in turn. springload makes each document,
-parses and checks each answer, and records the times of each request in histograms; the others, but
-for Iron Cushion, send constant requests. Requests are those that the server counted. Tools in Go
-have one processor, k6 throws bodies away and makes no summary, vegeta's results go nowhere. The
-head of \`benches/peers.sh\` says which tools it looks for.
-What these tools say of servers that are slow in known ways stands in
-[pathologies](pathologies.md).
+Written by \`make bench\`. Compare ratios within a session; absolute times mean little, because the
+machine is shared. The server is the null responder (\`springload serve --null\`) on one core; the
+client has one thread on another. Documents have about 250 bytes when read and 300 when written.
+There are $rounds rounds of $seconds s, and the tools take turns. springload generates each document,
+parses and checks each answer, and records the times of each request in histograms; the other tools,
+except Iron Cushion, send constant requests. Requests are counted by the server. Tools written in Go
+run on one processor; k6 discards bodies and makes no summary, and vegeta's results are discarded.
+\`benches/peers.sh\` lists the tools that it looks for.
+[Pathologies](pathologies.md) shows what these tools report about servers that are slow in known
+ways.
 TEXT
     [ -z "${FLOOR_CLIENT:-}" ] || cat <<TEXT
-\`floor\` is a client that sends, waits and finds the end of the answer, and nothing else.
+\`floor\` is a minimal client: it sends, waits, and finds the end of the answer.
 TEXT
     cat <<TEXT
 
@@ -381,10 +381,10 @@ TEXT
         compare "Iron Cushion's flags: bulk insert of 100 in a request" bulk 50 document
         cat <<'TEXT'
 
-In these two, `springload cushion` and Iron Cushion have the same flags, schema and seed. The CPU is
-what a run takes more than one of a quarter of its length, so that the start of the Java machine and
-most of its compiling do not count. springload's strings have one to five words, Iron Cushion's one
-to four: its documents are about 7 % shorter.
+In these two tables, `springload cushion` and Iron Cushion have the same flags, schema and seed. The
+CPU is the difference between a run and one of a quarter of its length, so that starting the Java
+virtual machine and most of its compilation do not count. springload's strings have one to five
+words and Iron Cushion's one to four, which makes Iron Cushion's documents about 7 % shorter.
 TEXT
     fi
     [ -x /usr/bin/time ] && memory
