@@ -65,6 +65,11 @@ pub fn declared(room: &str) -> Option<(String, String)> {
     Some((format!("{home}src/lib.rs"), module))
 }
 
+/// Whether a file has one of these in its path; commas stand between them.
+pub fn within(file: &str, asked: &str) -> bool {
+    asked.split(',').any(|part| file.contains(part))
+}
+
 /// The changes in cargo-mutants' list, each once.
 pub fn read(list: &str) -> serde_json::Result<Vec<Change>> {
     let changes: Vec<Change> = serde_json::from_str(list)?;
@@ -100,5 +105,12 @@ mod tests {
         assert_eq!(root, "crates/core/src/lib.rs");
         assert!(module.contains("\"a/mod.rs\""), "{module}");
         assert_eq!(declared("crates/engine/src/"), None);
+    }
+
+    #[test]
+    fn files_are_asked_for_by_any_part_of_their_path() {
+        let asked = |asked| within("crates/engine/src/drive.rs", asked);
+        assert!(asked("") && asked("engine/src") && asked("load/src/run,drive.rs"));
+        assert!(!asked("load/src/run") && !asked("load/src/run,journal"));
     }
 }

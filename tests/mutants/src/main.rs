@@ -51,8 +51,9 @@ fn make() -> Result<bool> {
     for file in change::unseen(&files, &all, &rooms) {
         println!("nothing to change in {file}");
     }
-    let file = env::var("MUTANTS_FILE").unwrap_or_default();
-    let changes: Vec<Change> = all.into_iter().filter(|c| c.file.contains(&file)).collect();
+    let asked = env::var("MUTANTS_FILE").unwrap_or_default();
+    let changes: Vec<Change> =
+        all.into_iter().filter(|c| change::within(&c.file, &asked)).collect();
     println!("{} changes", changes.len());
 
     let (programs, left_out) = weave_all(&root, &work, &files, &changes)?;
