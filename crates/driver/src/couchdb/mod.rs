@@ -275,6 +275,15 @@ impl Shard for CouchShard {
 }
 
 #[cfg(test)]
+mod admin_tests;
+#[cfg(test)]
+mod open_many_tests;
+#[cfg(test)]
+mod open_tests;
+#[cfg(test)]
+mod scripted_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,10 +2,11 @@
 //! answers.
 
 use super::*;
+use crate::couchdb::scripted_tests::{carry_out, read, session_of};
 use crate::couchdb::{CouchDb, Credentials, Node, Nodes, Place};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::Mutex;
 
@@ -16,7 +17,7 @@ fn token(text: &str) -> Option<Token> {
     Revision::parse(text.as_bytes()).map(Token::from)
 }
 
-/// Requests as received: their first lines, `Cookie` and `If-None-Match`, and bodies.
+/// Requests as received, as [`read`] tells them.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server that gives these answers in order: a status, possibly followed by headers, and a body.
@@ -48,49 +49,6 @@ fn server(answers: Vec<(&'static str, String)>) -> (CouchDb, Seen) {
         cookie: "AuthSession=old".to_owned(),
     };
     (CouchDb::new(endpoint, credentials, "db"), seen)
-}
-
-fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<String> {
-    let (mut request, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if !matches!(stream.read_line(&mut line), Ok(1..)) {
-            return None;
-        }
-        let line = line.trim_end();
-        if request.is_empty() {
-            line.trim_end_matches(" HTTP/1.1").clone_into(&mut request);
-        } else if let Some(value) = line.strip_prefix("Content-Length: ") {
-            length = value.parse().unwrap();
-        } else if line.starts_with("Cookie: ") && !line.ends_with("=old")
-            || line.starts_with("If-None-Match: ")
-        {
-            request = format!("{request} [{line}]");
-        } else if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    let space = if length > 0 { " " } else { "" };
-    Some(request + space + &String::from_utf8(body).unwrap())
-}
-
-fn session_of(target: &CouchDb) -> CouchSession {
-    let context = ShardContext::new(Clock::system(), 10_000_000_000);
-    CouchSession::new(target, &context, None)
-}
-
-/// Executes `op` with this name and body.
-async fn carry_out(session: &mut CouchSession, op: Op, (name, body): (&str, &str)) -> Outcome {
-    let mut pen = session.pen();
-    pen.begin(name.as_bytes());
-    pen.payload.body_mut().extend_from_slice(body.as_bytes());
-    session.ready().await;
-    session.prepare(&op, &mut pen);
-    let now = session.clock.now();
-    let mut probe = Probe::new(session.clock, now, now);
-    session.execute(&op, &mut pen, &mut probe).await
 }
 
 fn document(id: &str, rev: &str) -> String {
