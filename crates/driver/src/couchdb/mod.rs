@@ -281,6 +281,8 @@ mod open_many_tests;
 #[cfg(test)]
 mod open_tests;
 #[cfg(test)]
+mod planned_tests;
+#[cfg(test)]
 mod scripted_tests;
 
 #[cfg(test)]
