@@ -284,6 +284,8 @@ mod open_tests;
 mod planned_tests;
 #[cfg(test)]
 mod scripted_tests;
+#[cfg(test)]
+mod upkeep_tests;
 
 #[cfg(test)]
 mod tests {
