@@ -285,6 +285,8 @@ mod planned_tests;
 #[cfg(test)]
 mod scripted_tests;
 #[cfg(test)]
+mod services_tests;
+#[cfg(test)]
 mod upkeep_tests;
 
 #[cfg(test)]
