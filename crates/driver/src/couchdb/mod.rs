@@ -277,6 +277,8 @@ impl Shard for CouchShard {
 #[cfg(test)]
 mod admin_tests;
 #[cfg(test)]
+mod kinds_tests;
+#[cfg(test)]
 mod open_many_tests;
 #[cfg(test)]
 mod open_tests;
