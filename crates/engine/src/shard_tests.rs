@@ -4,6 +4,8 @@
 mod doubt;
 #[path = "fake_tests.rs"]
 mod fake;
+#[path = "heed_tests.rs"]
+mod heed;
 #[path = "pool_tests.rs"]
 mod pool;
 #[path = "wait_tests.rs"]
