@@ -318,3 +318,7 @@ pub(super) async fn abandoned(notices: &Notices) {
 pub(super) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
+
+#[cfg(test)]
+#[path = "beside_tests.rs"]
+mod tests;

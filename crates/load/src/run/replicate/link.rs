@@ -50,10 +50,10 @@ pub(super) struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct Queued {
-    sent: Vec<Sent>,
-    failures: u64,
-    reason: Option<String>,
+pub(super) struct Queued {
+    pub(super) sent: Vec<Sent>,
+    pub(super) failures: u64,
+    pub(super) reason: Option<String>,
 }
 
 impl Queue {
@@ -70,7 +70,7 @@ impl Queue {
         inner.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    fn take(&self) -> Queued {
+    pub(super) fn take(&self) -> Queued {
         std::mem::take(&mut self.inner.borrow_mut())
     }
 }

@@ -1,0 +1,479 @@
+//! Markers and comparisons, with databases that are lists and servers that copy when a test does.
+
+use super::super::compare::{Compared, compare};
+use super::*;
+use crate::driver::{
+    DocumentCount, Local, ReplicaEnd, Replicated, ReplicatedPage, ReplicationState, TargetError,
+};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+const MS: Nanos = 1_000_000;
+
+/// What a database has, and what it was asked.
+#[derive(Default)]
+struct Database {
+    documents: BTreeMap<String, Replicated>,
+    /// Revisions that it has and does not show.
+    hidden: Vec<String>,
+    /// Why it refuses everything.
+    refusal: Option<&'static str>,
+    /// Whether its answers never come.
+    hangs: bool,
+    /// The documents of each look.
+    looks: Vec<Vec<String>>,
+    counts: u32,
+    asked: u32,
+}
+
+#[derive(Clone, Default)]
+struct Fake(Rc<RefCell<Database>>);
+
+impl Fake {
+    fn with(documents: &[(&str, &str)]) -> Self {
+        let fake = Self::default();
+        for (id, rev) in documents {
+            fake.put(id, rev);
+        }
+        fake
+    }
+
+    fn put(&self, id: &str, rev: &str) {
+        let it = Replicated { id: id.to_owned(), rev: rev.to_owned(), deleted: false };
+        self.0.borrow_mut().documents.insert(id.to_owned(), it);
+    }
+
+    /// Gives the other one all documents.
+    fn copy_to(&self, other: &Self) {
+        let all = self.0.borrow().documents.clone();
+        other.0.borrow_mut().documents.extend(all);
+    }
+
+    fn refuse(&self, why: Option<&'static str>) {
+        self.0.borrow_mut().refusal = why;
+    }
+
+    fn connect(&self) -> Box<dyn Replicator> {
+        Box::new(self.clone())
+    }
+
+    fn answer<'a, T: 'a>(
+        &self,
+        what: impl FnOnce(&mut Database) -> T + 'a,
+    ) -> Local<'a, Result<T, TargetError>> {
+        let database = self.0.clone();
+        Box::pin(async move {
+            database.borrow_mut().asked += 1;
+            if database.borrow().hangs {
+                std::future::pending::<()>().await;
+            }
+            tokio::task::yield_now().await;
+            let mut database = database.borrow_mut();
+            match database.refusal {
+                Some(why) => Err(TargetError(why.to_owned())),
+                None => Ok(what(&mut database)),
+            }
+        })
+    }
+}
+
+impl Replicator for Fake {
+    fn end(&self) -> ReplicaEnd {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn ready(&mut self) -> Local<'_, Result<(), TargetError>> {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn start<'a>(
+        &'a mut self,
+        _: &'a str,
+        _: &'a ReplicaEnd,
+        _: &'a ReplicaEnd,
+    ) -> Local<'a, Result<(), TargetError>> {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn state<'a>(&'a mut self, _: &'a str) -> Local<'a, Result<ReplicationState, TargetError>> {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn stop<'a>(&'a mut self, _: &'a str) -> Local<'a, Result<(), TargetError>> {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn store<'a>(&'a mut self, id: &'a str) -> Local<'a, Result<String, TargetError>> {
+        let (fake, id) = (self.clone(), id.to_owned());
+        Box::pin(async move {
+            fake.answer(|_| ()).await?;
+            fake.put(&id, "1-m");
+            Ok("1-m".to_owned())
+        })
+    }
+
+    fn remove<'a>(&'a mut self, _: &'a [(String, String)]) -> Local<'a, Result<u64, TargetError>> {
+        unreachable!("nobody asks for it beside the load")
+    }
+
+    fn find<'a>(
+        &'a mut self,
+        ids: &'a [String],
+    ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>> {
+        self.answer(|it| {
+            it.looks.push(ids.to_vec());
+            ids.iter().map(|id| it.documents.get(id).cloned()).collect()
+        })
+    }
+
+    fn unknown<'a>(
+        &'a mut self,
+        documents: &'a [Replicated],
+    ) -> Local<'a, Result<Vec<usize>, TargetError>> {
+        self.answer(|it| {
+            let all = documents.iter().enumerate();
+            all.filter(|(_, one)| !it.hidden.contains(&one.rev)).map(|(place, _)| place).collect()
+        })
+    }
+
+    fn count(&mut self) -> Local<'_, Result<DocumentCount, TargetError>> {
+        self.answer(|it| {
+            it.counts += 1;
+            DocumentCount { documents: it.documents.len() as u64, deleted: 0 }
+        })
+    }
+
+    /// Two on a page.
+    fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>> {
+        self.answer(|it| {
+            let begin: usize = after.parse().unwrap_or(0);
+            let documents: Vec<_> = it.documents.values().skip(begin).take(2).cloned().collect();
+            ReplicatedPage { next: (begin + documents.len()).to_string(), documents }
+        })
+    }
+}
+
+const NO_TIME: Limits =
+    Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_differ: false };
+
+fn told() -> Arc<Told> {
+    Arc::new(Told { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })
+}
+
+impl Told {
+    fn end(&self) {
+        self.over_at.store(Clock::system().now(), Ordering::Release);
+    }
+
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+fn on_thread<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, work)
+}
+
+async fn sleep_ms(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+fn lookout(ends: Ends, queue: &Rc<Queue>, told: &Arc<Told>, limits: Limits) -> Lookout {
+    Lookout::new(ends, queue.clone(), told.clone(), limits, Clock::system().now())
+}
+
+fn ends(source: &Fake, target: &Fake) -> Ends {
+    Ends { source: source.connect(), target: target.connect(), counted: Vec::new() }
+}
+
+/// Markers that are there and those who look for them know of.
+fn push(queue: &Queue, source: &Fake, numbers: std::ops::Range<u64>, is_last: bool) {
+    let last = numbers.end - 1;
+    for number in numbers {
+        let id = format!("m_{number:05}");
+        source.put(&id, "1-m");
+        let acknowledged = Clock::system().now();
+        queue.push(Sent { id, number, acknowledged, is_last: is_last && number == last });
+    }
+}
+
+#[test]
+fn markers_are_written_until_the_load_is_over_and_then_one_more() {
+    let (source, told, limits) = (Fake::default(), told(), NO_TIME);
+    let queues = vec![Rc::new(Queue::default()), Rc::new(Queue::default())];
+    let (connection, mark) = (source.connect(), "m".to_owned());
+    let writer = Writer { connection, mark, queues: queues.clone(), told: told.clone(), limits };
+    let written = on_thread(async {
+        let writing = spawn_local(writer.go_on());
+        while source.0.borrow().documents.len() < 3 {
+            sleep_ms(1).await;
+        }
+        source.refuse(Some("it is full"));
+        let asked = source.0.borrow().asked;
+        while source.0.borrow().asked < asked + 2 {
+            sleep_ms(1).await;
+        }
+        source.refuse(None);
+        while source.0.borrow().documents.len() < 5 {
+            sleep_ms(1).await;
+        }
+        told.end();
+        writing.await.unwrap()
+    });
+    let names: Vec<_> = (0..written.len()).map(|number| format!("m_{number}")).collect();
+    assert_eq!(written.iter().map(|it| it.0.clone()).collect::<Vec<_>>(), names);
+    let stored: Vec<_> = written.iter().filter(|it| it.1.is_some()).collect();
+    assert_eq!(stored.len(), source.0.borrow().documents.len());
+    assert!(stored.len() < written.len(), "some were refused: {written:?}");
+    for queue in queues {
+        let queued = queue.take();
+        let ids: Vec<_> = queued.sent.iter().map(|it| &it.id).collect();
+        assert_eq!(ids, stored.iter().map(|it| &it.0).collect::<Vec<_>>());
+        let last: Vec<_> = queued.sent.iter().rev().map(|it| it.is_last).collect();
+        assert!(last[0] && !last[1..].contains(&true), "{last:?}");
+        assert_eq!(queued.failures, (written.len() - stored.len()) as u64);
+        assert_eq!(queued.reason.as_deref(), Some("it is full"));
+        let numbered = queued.sent.iter().all(|it| it.id == format!("m_{}", it.number));
+        assert!(numbered && queued.sent.iter().all(|it| it.acknowledged > 0));
+    }
+}
+
+/// Where the last marker cannot be written, that is given up; and at once if all is.
+#[test]
+fn a_writer_does_not_wait_for_ever() {
+    for abandons in [false, true] {
+        let (source, told) = (Fake::default(), told());
+        source.refuse(Some("it is gone"));
+        source.0.borrow_mut().hangs = abandons;
+        let (connection, queues) = (source.connect(), vec![Rc::new(Queue::default())]);
+        let limits = NO_TIME;
+        let writer =
+            Writer { connection, mark: "m".to_owned(), queues, told: told.clone(), limits };
+        let clock = Clock::system();
+        let (written, took_ns) = on_thread(async {
+            let writing = spawn_local(writer.go_on());
+            while source.0.borrow().asked == 0 {
+                sleep_ms(1).await;
+            }
+            let ended = clock.now();
+            if abandons {
+                told.abandon();
+            } else {
+                told.end();
+            }
+            let written = writing.await.unwrap();
+            (written, clock.now() - ended)
+        });
+        assert!(written.iter().all(|it| it.1.is_none()) && !written.is_empty(), "{written:?}");
+        assert!(took_ns < 30 * SECOND_NS, "{took_ns}");
+        assert_eq!(took_ns >= NO_TIME.patience_ns, !abandons, "{took_ns}");
+    }
+}
+
+#[test]
+fn a_target_has_converged_once_it_has_every_document() {
+    for counts in [false, true] {
+        let (source, target, told) =
+            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), told());
+        let queue = Rc::new(Queue::default());
+        let mut ends = ends(&source, &target);
+        ends.counted = Some(source.connect()).filter(|_| counts).into_iter().collect();
+        let limits = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
+        let lookout = lookout(ends, &queue, &told, limits);
+        let is_ended = Rc::new(Cell::new(false));
+        let upstream = is_ended.clone();
+        let found = on_thread(async {
+            let looking = spawn_local(lookout.go_on(move || upstream.get()));
+            push(&queue, &source, 0..2, false);
+            sleep_ms(30).await;
+            source.copy_to(&target);
+            sleep_ms(30).await;
+            push(&queue, &source, 2..3, true);
+            queue.fail("one was refused");
+            told.end();
+            source.copy_to(&target);
+            target.0.borrow_mut().documents.remove("b");
+            sleep_ms(100).await;
+            assert_eq!(target.0.borrow().counts, 0, "what comes before goes on");
+            is_ended.set(true);
+            sleep_ms(100).await;
+            source.copy_to(&target);
+            looking.await.unwrap()
+        });
+        assert_eq!(found.end, LinkEnd::Converged);
+        let converged_s = found.converged_s.unwrap();
+        assert!((0.15..60.0).contains(&converged_s), "{converged_s}");
+        let markers = found.markers;
+        assert_eq!((markers.written, markers.unseen, markers.write_failures), (3, 0, 1));
+        assert_eq!(
+            (markers.look_failures, markers.reason.as_deref()),
+            (0, Some("one was refused"))
+        );
+        assert_eq!(markers.lag.histogram.len(), 3);
+        assert!(markers.lag.histogram.max() >= 29 * MS, "{:?}", markers.lag.histogram.max());
+        let comparison = found.comparison.unwrap();
+        assert_eq!((comparison.documents, comparison.wrong()), (5, 0));
+        assert_eq!(target.0.borrow().counts > 0, counts);
+    }
+}
+
+#[test]
+fn what_a_target_lacks_in_the_end_is_told() {
+    // The limits, whether the last marker comes, whether the target answers, and what is told.
+    let patient = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
+    let quiet = Limits { converge_ns: 4_500 * MS, ..NO_TIME };
+    let hasty = Limits { converge_ns: 100 * MS, patience_ns: 60 * SECOND_NS, ..NO_TIME };
+    for (limits, comes, answers, end) in [
+        (quiet, true, true, LinkEnd::Lost),
+        (hasty, false, true, LinkEnd::Behind),
+        (hasty, true, false, LinkEnd::Gone),
+        (patient, true, false, LinkEnd::Gone),
+    ] {
+        let (source, target, told) =
+            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), told());
+        let queue = Rc::new(Queue::default());
+        let lookout = lookout(ends(&source, &target), &queue, &told, limits);
+        let clock = Clock::system();
+        let (found, took_ns) = on_thread(async {
+            push(&queue, &source, 0..1, true);
+            if comes {
+                source.copy_to(&target);
+            }
+            target.put("a", "2-x");
+            target.0.borrow_mut().documents.remove("b");
+            target.refuse(if answers { None } else { Some("it is down") });
+            let began = clock.now();
+            told.end();
+            let found = lookout.go_on(|| true).await;
+            (found, clock.now() - began)
+        });
+        assert_eq!(found.end, end, "{limits:?}");
+        assert_eq!(found.converged_s, None);
+        let unseen = u64::from(!comes || !answers);
+        assert_eq!((found.markers.written, found.markers.unseen), (1, unseen), "{end:?}");
+        let comparison = found.comparison;
+        let wrong = comparison.as_ref().map(|it| (it.missing, it.different));
+        match end {
+            LinkEnd::Lost => {
+                assert_eq!(wrong, Some((1, 1)));
+                assert_eq!(comparison.unwrap().examples, ["b", "a"], "what is missing comes first");
+                assert!(took_ns >= quiet.converge_ns / 3, "{took_ns}");
+            }
+            LinkEnd::Behind => assert_eq!(wrong, Some((2, 1))),
+            _ => {
+                assert_eq!((wrong, found.reason.as_deref()), (None, Some("it is down")));
+                assert!(found.markers.look_failures > 0);
+                let least_ns = limits.patience_ns.min(limits.converge_ns);
+                assert!(took_ns >= least_ns && took_ns < 30 * SECOND_NS, "{took_ns}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_that_is_given_up_tells_what_it_has_seen_so_far() {
+    let (source, target, told) = (Fake::default(), Fake::default(), told());
+    let queue = Rc::new(Queue::default());
+    let looking = |told: &Arc<Told>| lookout(ends(&source, &target), &queue, told, NO_TIME);
+    let found = on_thread(async {
+        let looking = spawn_local(looking(&told).go_on(|| true));
+        push(&queue, &source, 0..2, false);
+        target.put("m_00000", "1-m");
+        while target.0.borrow().looks.len() < 2 {
+            sleep_ms(1).await;
+        }
+        told.abandon();
+        looking.await.unwrap()
+    });
+    assert_eq!((found.end, found.comparison), (LinkEnd::Unknown, None));
+    assert_eq!((found.markers.written, found.markers.unseen), (2, 1));
+}
+
+/// Along a chain, only markers are looked for, until the last is seen or all links have ended.
+#[test]
+fn the_way_along_a_chain_ends_with_its_last_marker_or_with_the_links() {
+    for sees in [true, false] {
+        let (source, target, told) = (Fake::default(), Fake::default(), told());
+        let queue = Rc::new(Queue::default());
+        let lookout = lookout(ends(&source, &target), &queue, &told, NO_TIME);
+        let is_ended = Rc::new(Cell::new(false));
+        let links = is_ended.clone();
+        let markers = on_thread(async {
+            let watching = spawn_local(lookout.watch(move || links.get()));
+            push(&queue, &source, 0..2, false);
+            source.copy_to(&target);
+            sleep_ms(50).await;
+            push(&queue, &source, 2..3, true);
+            sleep_ms(50).await;
+            assert!(!watching.is_finished(), "the last one has not come");
+            if sees {
+                source.copy_to(&target);
+            } else {
+                is_ended.set(true);
+            }
+            watching.await.unwrap()
+        });
+        assert_eq!((markers.written, markers.unseen), (3, u64::from(!sees)));
+        assert_eq!(target.0.borrow().counts, 0);
+    }
+}
+
+/// Of many that are awaited, the oldest and the newest are looked for.
+#[test]
+fn a_look_is_for_a_thousand_markers_at_most() {
+    for (count, first, then) in [(700, 0..500, 500..700), (1_200, 0..500, 700..1_200)] {
+        let (source, target, told) = (Fake::default(), Fake::default(), told());
+        let queue = Rc::new(Queue::default());
+        let lookout = lookout(ends(&source, &target), &queue, &told, NO_TIME);
+        on_thread(async {
+            push(&queue, &source, 0..count, false);
+            let looking = spawn_local(lookout.go_on(|| true));
+            while target.0.borrow().looks.is_empty() {
+                sleep_ms(1).await;
+            }
+            told.abandon();
+            looking.await.unwrap();
+        });
+        let wanted: Vec<_> = first.chain(then).map(|number| format!("m_{number:05}")).collect();
+        assert_eq!(target.0.borrow().looks[0], wanted, "of {count}");
+    }
+}
+
+#[test]
+fn documents_are_compared_by_their_revisions() {
+    let source = Fake::with(&[
+        ("a", "1-a"),
+        ("b", "2-b"),
+        ("c", "3-c"),
+        ("d", "1-d"),
+        ("e", "1-e"),
+        ("f", "1-f"),
+        ("g", "1-g"),
+        ("h", "1-h"),
+    ]);
+    let target = Fake::with(&[("a", "1-a"), ("b", "1-x"), ("c", "4-y")]);
+    target.0.borrow_mut().hidden = vec!["3-c".to_owned()];
+    let compared = |may_differ| {
+        let (mut source, mut target) = (source.connect(), target.connect());
+        on_thread(compare(&mut *source, &mut *target, Compared::by(may_differ))).unwrap()
+    };
+    let found = compared(false).found;
+    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 5, 2, 0));
+    let mut it = compared(true);
+    let found = &it.found;
+    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 5, 1, 1));
+    assert_eq!(found.examples, ["b", "d", "e", "f", "g"], "no more are named");
+    assert_eq!(it.wrong.len(), 6);
+    // What was wrong is looked for again, and nothing else.
+    target.put("d", "1-d");
+    target.put("e", "2-z");
+    target.0.borrow_mut().hidden.push("1-e".to_owned());
+    target.0.borrow_mut().looks.clear();
+    on_thread(it.again(&mut *target.connect())).unwrap();
+    let found = &it.found;
+    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 3, 1, 2));
+    assert_eq!(target.0.borrow().looks, [["b", "d", "e", "f", "g", "h"]]);
+    target.refuse(Some("it is down"));
+    assert!(on_thread(it.again(&mut *target.connect())).is_err());
+}
