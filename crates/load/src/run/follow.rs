@@ -287,3 +287,7 @@ fn summed<F: Follower>(follows: &Follows, lanes: &[Lane<F>], own_delay: Latency)
     let by = sums.into_iter().map(|(node, sum)| sum.finish(node)).collect();
     Following { acknowledged, documents, by, own_delay }
 }
+
+#[cfg(test)]
+#[path = "follow_tests.rs"]
+mod tests;

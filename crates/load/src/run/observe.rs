@@ -263,3 +263,7 @@ impl Lane {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "observe_tests.rs"]
+mod tests;

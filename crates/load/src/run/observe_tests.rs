@@ -1,0 +1,182 @@
+//! Who is asked what, and how often, with servers that answer by a script.
+
+use super::*;
+use crate::driver::Local;
+use crate::observed::{Meter, Reading};
+use std::collections::BTreeMap;
+
+const MS: Nanos = 1_000_000;
+
+/// An answer to a question.
+type Answer = fn() -> Result<Reading, Untold>;
+
+/// Which questions were asked, in order.
+type Asked = Rc<RefCell<Vec<usize>>>;
+
+struct Fake {
+    name: &'static str,
+    questions: Vec<Question>,
+    /// The answers to each question; the last one again and again.
+    answers: Vec<Vec<Answer>>,
+    asked: Asked,
+    settings: &'static str,
+}
+
+impl Monitor for Fake {
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn url(&self) -> Option<String> {
+        (self.name == "exporter").then(|| "http://exporter/metrics".to_owned())
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        self.questions.clone()
+    }
+
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>> {
+        self.asked.borrow_mut().push(question);
+        let answers = &mut self.answers[question];
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
+        Box::pin(async move { answer() })
+    }
+
+    fn settings(&mut self) -> Local<'_, BTreeMap<String, String>> {
+        let settings = BTreeMap::from([("of".to_owned(), self.settings.to_owned())]);
+        Box::pin(async { settings })
+    }
+}
+
+const TOLD: Answer = || {
+    let values = vec![(Meter::gauge("a", "a", "", "a"), 1.0)];
+    Ok(Reading { values, ..Reading::default() })
+};
+const MISSED: Answer = || Err(Untold::Missed("no answer".to_owned()));
+const REFUSED: Answer = || Err(Untold::Refused("not you".to_owned()));
+const UNKNOWN: Answer = || Err(Untold::Unknown);
+
+/// One that is asked every so many milliseconds; `of_all`: one server is enough.
+const fn question(every_ms: u64, of_all: bool) -> Question {
+    Question { every_ns: every_ms * MS, of_all }
+}
+
+fn server(
+    name: &'static str,
+    questions: &[Question],
+    answers: &[&[Answer]],
+) -> (Box<dyn Monitor>, Asked) {
+    let asked = Asked::default();
+    let fake = Fake {
+        name,
+        questions: questions.to_vec(),
+        answers: answers.iter().map(|it| it.to_vec()).collect(),
+        asked: asked.clone(),
+        settings: name,
+    };
+    (Box::new(fake), asked)
+}
+
+/// Observes these until that is enough; `machine` is the number of the machine among them.
+fn observe(
+    monitors: Vec<Box<dyn Monitor>>,
+    machine: Option<usize>,
+    is_enough: impl Fn() -> bool,
+) -> Observed {
+    let (over, log) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let shared = Shared { over, log, began: Clock::system().now() };
+    let (told, ready) = mpsc::sync_channel(1);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        begin_log(&monitors, machine, &shared);
+        let asking = spawn_local(carry_out(monitors, shared.clone(), told));
+        while !is_enough() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        ready.try_recv().expect("all were asked once");
+        shared.over.store(true, Ordering::Relaxed);
+        asking.await.unwrap();
+    });
+    shared.log.lock().unwrap().so_far()
+}
+
+fn counts(asked: &Asked, question: usize) -> usize {
+    asked.borrow().iter().filter(|it| **it == question).count()
+}
+
+#[test]
+fn each_question_is_asked_as_often_as_it_should_be_and_a_last_time() {
+    let questions = [question(20, false), question(60_000, false)];
+    let (one, asked) = server("one", &questions, &[&[TOLD], &[TOLD]]);
+    let (exporter, _) = server("exporter", &questions, &[&[TOLD], &[TOLD]]);
+    let began = Clock::system().now();
+    let observed = observe(vec![one, exporter], Some(0), || counts(&asked, 0) > 4);
+    assert_eq!(counts(&asked, 1), 2, "at the beginning and at the end");
+    let (often, took_ns) = (counts(&asked, 0), Clock::system().now() - began);
+    assert!(often as u64 <= took_ns / (20 * MS) + 2, "{often} in {took_ns} ns");
+    let source = &observed.sources[0];
+    assert_eq!((source.name.as_str(), source.missed, source.machine), ("one", 0, true));
+    assert_eq!(source.polls, asked.borrow().len() as u64);
+    assert_eq!(observed.sources[1].url.as_deref(), Some("http://exporter/metrics"));
+    assert!(!observed.sources[1].machine && observed.sources[0].url.is_none());
+    assert_eq!(observed.settings["of"], "one");
+    let at_s = &source.tables[0].at_s;
+    assert!(at_s.iter().all(|at| (0.0..60.0).contains(at)), "{at_s:?}");
+}
+
+/// What one server says of all, others are not asked as long as it answers.
+#[test]
+fn one_server_answers_for_all_and_another_one_when_it_is_silent() {
+    let questions = [question(20, false), question(20, true)];
+    for (first, silent) in [(TOLD, false), (MISSED, true)] {
+        let (one, _) = server("one", &questions, &[&[first], &[first]]);
+        let (two, asked) = server("two", &questions, &[&[TOLD], &[TOLD]]);
+        let observed = observe(vec![one, two], None, || {
+            let of_all = if silent { 1 } else { 0 };
+            counts(&asked, of_all) > 3
+        });
+        assert!(counts(&asked, 0) > 1);
+        assert_eq!(counts(&asked, 1) > 2, silent, "{asked:?}");
+        assert_eq!(counts(&asked, 1) == 0, !silent, "{asked:?}");
+        assert_eq!(observed.settings["of"], if silent { "two" } else { "one" });
+        assert_eq!(observed.sources[0].missed > 0, silent);
+        let reason = observed.sources[0].reason.as_deref();
+        assert_eq!(reason, silent.then_some("no answer"));
+    }
+}
+
+#[test]
+fn a_question_that_has_no_answer_is_not_asked_again() {
+    let questions = [question(10, false), question(10, false), question(10, false)];
+    let (one, asked) = server("one", &questions, &[&[REFUSED], &[UNKNOWN], &[TOLD]]);
+    let observed = observe(vec![one], None, || counts(&asked, 2) > 5);
+    assert_eq!((counts(&asked, 0), counts(&asked, 1)), (1, 1));
+    assert!(counts(&asked, 2) > 2);
+    let source = &observed.sources[0];
+    assert_eq!((source.refused.as_deref(), source.missed), (Some("not you"), 0));
+    assert_eq!(source.polls, counts(&asked, 2) as u64 + 1);
+    // One that says nothing at all says nothing of its settings either.
+    let (mute, _) = server("mute", &questions[..1], &[&[UNKNOWN]]);
+    let (other, asked) = server("other", &questions[..1], &[&[TOLD]]);
+    let observed = observe(vec![mute, other], None, || counts(&asked, 0) > 1);
+    assert_eq!(observed.settings["of"], "other");
+}
+
+/// A server that is silent at the beginning keeps nobody waiting with its other questions.
+#[test]
+fn a_server_that_is_silent_is_asked_one_question_at_the_beginning() {
+    let questions = [question(60_000, false), question(60_000, false)];
+    let (one, asked) = server("one", &questions, &[&[MISSED, TOLD], &[TOLD]]);
+    let observed = observe(vec![one], None, || asked.borrow().len() > 1);
+    assert_eq!(asked.borrow()[..2], [0, 1], "the other one comes when it is due");
+    assert_eq!(*asked.borrow(), [0, 1, 0, 1]);
+    assert_eq!((observed.sources[0].polls, observed.sources[0].missed), (4, 1));
+}
+
+#[test]
+fn servers_in_this_process_are_not_disturbed() {
+    let asks = |servers, exporters| Asks { servers, machine: false, exporters };
+    assert!(asks(true, Vec::new()).with_machine(true).machine);
+    assert!(!asks(true, Vec::new()).with_machine(false).machine, "it is not shared");
+    assert!(!asks(false, Vec::new()).with_machine(true).machine, "nobody asks the servers");
+}
