@@ -386,3 +386,7 @@ pub(super) fn settle(bench: &Bench<'_>, stage: &StagePlan, observer: &mut dyn Ob
         pause(bench.stop, Clock::system().now() + settle_ns);
     }
 }
+
+#[cfg(test)]
+#[path = "drill_tests.rs"]
+mod tests;

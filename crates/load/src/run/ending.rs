@@ -138,3 +138,46 @@ pub(super) fn ended(
     };
     Some(Ended { by, at_s, message })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn a_run_that_ended_early_tells_by_whom_and_when() {
+        let early = |error, reason| {
+            let ended = ended((error, reason), 2.5, Some("add --x".to_owned()));
+            ended.map(|it| (it.by, it.at_s, it.message))
+        };
+        let of = |by, message: &str| Some((by, 2.5, message.to_owned()));
+        let system = RunError::System(io::Error::other("no threads"));
+        let lost = RunError::AllLost("all agents are lost".to_owned());
+        let target = RunError::Target(TargetError("it is gone".to_owned()));
+        let gone = "the server no longer answers; gave up after 2.5 s; add --x";
+        let deaf = "the server is there, but no longer answers any operation; gave up after 2.5 s; \
+                    add --x";
+        let refused = "the server refused the credentials (401 or 403) after 2.5 s; stopped before \
+                       it locks the user out";
+        let starved = "springload's machine ran out of ports or files; gave up after 2.5 s";
+        for (error, reason, wanted) in [
+            (None, None, None),
+            (Some(system), None, of(EndedBy::Springload, "ended after 2.5 s: no threads")),
+            (Some(lost), None, of(EndedBy::Agents, "ended after 2.5 s: all agents are lost")),
+            (Some(target), None, of(EndedBy::Unreachable, "ended after 2.5 s: it is gone")),
+            (None, Some(StopReason::Authentication), of(EndedBy::Authentication, refused)),
+            (None, Some(StopReason::Starved), of(EndedBy::Springload, starved)),
+            (None, Some(StopReason::Unserved), of(EndedBy::Unreachable, deaf)),
+            (None, Some(StopReason::Unreachable), of(EndedBy::Unreachable, gone)),
+            (
+                None,
+                Some(StopReason::Interrupted),
+                of(EndedBy::User, "stopped by the user after 2.5 s"),
+            ),
+        ] {
+            assert_eq!(early(error, reason), wanted, "{reason:?}");
+        }
+        let unadvised = ended((None, Some(StopReason::Unreachable)), 2.0, None).unwrap();
+        assert_eq!(unadvised.message, "the server no longer answers; gave up after 2.0 s");
+    }
+}
