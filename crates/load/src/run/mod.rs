@@ -30,6 +30,8 @@ mod sizes;
 mod stage;
 mod unfinished;
 mod visible;
+#[cfg(test)]
+mod whole_tests;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
