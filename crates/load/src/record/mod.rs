@@ -27,6 +27,8 @@ mod served;
 mod server;
 mod sure;
 mod threshold;
+#[cfg(test)]
+mod told_tests;
 mod unlike;
 mod warning;
 mod within;

@@ -1,0 +1,330 @@
+//! What is told of a stage, and when: each warning with a stage that deserves it and one that does
+//! not.
+
+use super::blame::{outage_words, pause_words};
+use super::warning::{Code, Warning};
+use super::{Hindrance, RunRecord, StageRecord, Verdict, fixture};
+use crate::measure::{
+    Compaction, Comparison, FollowedBy, Following, Latency, LinkEnd, Markers, Outage, ReplicaPlace,
+    Replication, ReplicationLink, Span, Visibility, VisibleBy,
+};
+use crate::op::Way;
+
+/// What is told of a change to a stage in which nothing is wrong.
+fn told_of(change: impl FnOnce(&mut StageRecord)) -> Vec<(Code, String)> {
+    let mut record = fixture::without_failures(&[]);
+    record.refresh_warnings();
+    let before = record.warnings.clone();
+    change(fixture::crud(&mut record));
+    record.refresh_warnings();
+    let new = record.warnings.into_iter().filter(|it: &Warning| !before.contains(it));
+    new.map(|it| (it.code, it.message)).collect()
+}
+
+/// The only thing that is told of a change; nothing: "".
+fn only(change: impl FnOnce(&mut StageRecord)) -> (Option<Code>, String) {
+    let mut told = told_of(change);
+    assert!(told.len() < 2, "{told:?}");
+    told.pop().map_or_else(Default::default, |(code, message)| (Some(code), message))
+}
+
+fn by(way: Way, probes: u64, unseen: u64) -> VisibleBy {
+    let (node, reason, time) = (None, None, Latency::default());
+    VisibleBy { way, node, probes, stale_first: 0, unseen, failures: 0, reason, time }
+}
+
+#[test]
+fn probes_that_were_not_seen_or_not_removed_are_told() {
+    let found = |found: Visibility| only(|stage| stage.visibility = Some(found));
+    let fine = Visibility { written: 9, by: vec![by(Way::Get, 9, 0)], ..Visibility::default() };
+    assert_eq!(found(fine.clone()).0, None);
+    let unseen = Visibility { by: vec![by(Way::Get, 9, 2)], ..fine.clone() };
+    let (code, words) = found(unseen);
+    assert_eq!(code, Some(Code::NotVisible));
+    assert!(words.starts_with("2 of 9 acknowledged probes were never seen by get;"), "{words}");
+    let node = Some("n1".to_owned());
+    let reason = Some("no index".to_owned());
+    let idle = VisibleBy { node, reason: reason.clone(), ..by(Way::Find, 0, 0) };
+    let (code, words) = found(Visibility { by: vec![idle.clone()], ..fine.clone() });
+    assert_eq!(code, Some(Code::ProbesFailed));
+    assert_eq!(words, "no probe was looked for by find at n1: no index");
+    let none = Visibility { written: 0, by: vec![idle], reason, ..fine.clone() };
+    assert_eq!(found(none).1, "no probe was acknowledged: no index", "and no more than that");
+    let left = Visibility { left: 3, ..fine };
+    let told = (Some(Code::NotRemoved), "3 probe documents could not be removed".to_owned());
+    assert_eq!(found(left), told);
+}
+
+#[test]
+fn what_followers_missed_is_wrong_data_and_what_they_could_not_read_is_not() {
+    let followed = |by: Vec<FollowedBy>, late_us: u64| {
+        let own_delay = fixture::times(&[(late_us * 1_000, 10_000)]);
+        only(|stage| stage.following = Some(Following { by, own_delay, ..Following::default() }))
+    };
+    let lag = fixture::times(&[(5_000_000, 10_000)]);
+    let fine = FollowedBy { missing: Some(0), lag, ..FollowedBy::default() };
+    assert_eq!(followed(vec![fine.clone()], 900).0, None);
+    let lacks = FollowedBy { missing: Some(2), ..fine.clone() };
+    let (code, words) = followed(vec![lacks.clone(), lacks], 900);
+    assert_eq!(code, Some(Code::DataWrong));
+    assert!(words.starts_with("data wrong: 4 times, the last acknowledged change"), "{words}");
+    let (code, words) = followed(Vec::new(), 900);
+    assert_eq!(code, Some(Code::ChangesUnread));
+    assert_eq!(words, "changes were not read: the thread of the followers ended");
+    let (node, reason) = (Some("n1".to_owned()), Some("reset".to_owned()));
+    let unread = FollowedBy { missing: None, node, reason, ..fine.clone() };
+    let (_, words) = followed(vec![fine.clone(), unread.clone()], 900);
+    assert_eq!(words, "changes at n1 were not read to the end: reset");
+    let filtered = FollowedBy { reason: None, ..unread };
+    assert!(followed(vec![filtered], 900).1.contains("a filter with one follower"));
+    // Its own lateness counts if it is more than a timer's, and not small beside the times.
+    let (code, words) = followed(vec![fine.clone()], 3_000);
+    assert_eq!(code, Some(Code::FollowersLate));
+    assert!(words.contains("itself more than 3.0 ms late"), "{words}");
+    assert_eq!(followed(vec![fine.clone()], 2_400).0, None);
+    let slow = FollowedBy { lag: fixture::times(&[(60_000_000, 10_000)]), ..fine };
+    assert_eq!(followed(vec![slow], 3_000).0, None);
+}
+
+#[test]
+fn a_compaction_that_was_refused_or_went_on_is_told() {
+    let of = |found| only(|stage| stage.compaction = Some(found));
+    let ended = Compaction { ended: true, length_s: 7.0, ..Compaction::default() };
+    assert_eq!(of(ended.clone()).0, None);
+    let refused = Compaction { refused: Some("not you".to_owned()), ..ended.clone() };
+    let told = (Some(Code::Compaction), "the server did not compact: not you".to_owned());
+    assert_eq!(of(refused), told);
+    let words = "the compaction went on when it was given up after 7 s";
+    assert_eq!(of(Compaction { ended: false, ..ended }).1, words);
+}
+
+#[test]
+fn what_happened_on_the_wire_is_told_with_its_counts() {
+    for (change, code, words) in [
+        (
+            (|stage| stage.operations[0].unfinished = 7) as fn(&mut StageRecord),
+            Code::Unfinished,
+            "7 of 3000 read operations had no answer at the end",
+        ),
+        (|stage| stage.operations[0].accepted = 7, Code::Accepted, "7 of 3000 read operations "),
+        (
+            |stage| stage.operations[0].wire.resent = 7,
+            Code::Resent,
+            "7 read operations were resent: the server had closed the connection",
+        ),
+        (
+            |stage| stage.operations[0].wire.unsolicited = 7,
+            Code::Unsolicited,
+            "7 times the server sent data that was not requested",
+        ),
+        (
+            |stage| stage.operations[0].warned = 7,
+            Code::ServerWarned,
+            "the server added a warning to 7 of 3000 answers to read;",
+        ),
+        (
+            |stage| stage.operations[0].outdated = 7,
+            Code::Outdated,
+            "7 of 3000 answers to read were outdated: without the last write",
+        ),
+        (
+            |stage| stage.operations[0].wire.from_cache = 7,
+            Code::FromCache,
+            "7 of 3000 answers to read came from a cache on the way",
+        ),
+        (
+            |stage| {
+                let wire = &mut stage.operations[0].wire;
+                (wire.retry_after, wire.requests) = (7, Some(9));
+            },
+            Code::RetryAfter,
+            "7 of 9 answers to read asked to wait",
+        ),
+    ] {
+        let (told, message) = only(change);
+        assert_eq!(told, Some(code), "{message}");
+        assert!(message.starts_with(words), "{message}, not {words}");
+    }
+    let (_, words) = only(|stage| {
+        stage.operations[0].outdated = 1;
+        stage.operations[0].behind = Some(fixture::times(&[(4_000_000, 99), (9_000_000, 1)]));
+    });
+    let half = "half of these writes were more than 4 ms old, the oldest 9 ms";
+    assert!(words.ends_with(half), "{words}");
+}
+
+#[test]
+fn a_stage_that_cannot_be_trusted_is_told_with_what_was_the_limit() {
+    let bound = |by: Hindrance, change: fn(&mut StageRecord)| {
+        let (code, words) = only(|stage| {
+            stage.verdict = Verdict::ClientBound { busiest_thread: 0.4, late_p99_us: 0.0, by };
+            change(stage);
+        });
+        assert_eq!(code, Some(Code::ClientBound));
+        words
+    };
+    let machine = "; use a quieter machine, or another one";
+    for (by, words) in [
+        (Hindrance::Unknown, "was busy 40 % of the time"),
+        (Hindrance::Computed(0.45), "kept its busiest thread busy 45 % of the time"),
+        (Hindrance::Waited(0.3), "waited for CPU 30 % of the time"),
+        (Hindrance::Held(0.2), "itself took 20 % of the response times"),
+        (Hindrance::Late(2_500.0), "began operations up to 2.5 ms late (p99)"),
+    ] {
+        let told = bound(by, |_| ());
+        assert_eq!(told, format!("client-bound: springload {words}{machine}"));
+    }
+    for (change, words) in [
+        ((|it| it.client.waited_thread = 0.05) as fn(&mut StageRecord), "waited 5 %"),
+        (|it| it.client.paused_thread = 0.01, "stood still 1 %"),
+        (
+            |it| (it.client.waited_thread, it.client.paused_thread) = (0.2, 0.1),
+            "waited 20 %, stood still 10 %",
+        ),
+    ] {
+        let told = bound(Hindrance::Unknown, change);
+        let words = format!(" (not enough CPU: {words} of the time)");
+        assert!(told.contains(&words), "{told}, not {words}");
+    }
+    let little = bound(Hindrance::Unknown, |it| {
+        (it.client.waited_thread, it.client.paused_thread) = (0.049, 0.009);
+    });
+    assert!(!little.contains("not enough CPU"), "{little}");
+    let verdict = |verdict| only(|stage| stage.verdict = verdict);
+    let (code, words) = verdict(Verdict::BoundByConnections { connections: 1, needed: 9 });
+    assert_eq!(code, Some(Code::BoundByConnections));
+    assert!(words.starts_with("bound by 1 connection; about 9 needed (-c 9); "), "{words}");
+    let (offered_per_s, served_per_s, backlog_per_s) = (900.0, 600.0, 300.0);
+    let (code, words) =
+        verdict(Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s });
+    assert_eq!(code, Some(Code::NotSustained));
+    let wanted = "not sustained: offered 900/s, served 600/s, the backlog grew by 300/s;";
+    assert!(words.starts_with(wanted), "{words}");
+    for fine in [Verdict::Sustained, Verdict::Closed, Verdict::Drilled, Verdict::TooShort] {
+        assert_eq!(verdict(fine).0, None, "{fine:?}");
+    }
+}
+
+#[test]
+fn a_degraded_stage_is_told_with_its_outages() {
+    let span = |from_s, length_s| Span { from_s, length_s };
+    let degraded = |failed_share, outage_s, open| {
+        let told = told_of(|stage| {
+            stage.verdict = Verdict::Degraded { failed_share, outage_s };
+            stage.load.open = open;
+            if outage_s > 0.0 {
+                let spans = vec![span(0.5, outage_s)];
+                stage.outage = Outage { spans, total_s: outage_s, ..Outage::default() };
+            }
+        });
+        told.into_iter().find(|it| it.0 == Code::Degraded).expect("it is told").1
+    };
+    let failed = "of the operations failed through the server's fault";
+    assert_eq!(degraded(0.125, 0.0, false), format!("degraded: 12.5 % {failed}"));
+    assert_eq!(degraded(0.0, 1.5, true), "degraded: no answer for 1.5 s");
+    assert_eq!(
+        degraded(0.001, 1.5, true),
+        format!("degraded: no answer for 1.5 s, 0.1 % {failed}")
+    );
+    let closed = degraded(0.000_9, 1.5, false);
+    assert!(closed.starts_with("degraded: no answer for 1.5 s; a closed loop sends"), "{closed}");
+
+    let mut stage = fixture::stage("crud", Vec::new());
+    assert_eq!(outage_words(&stage), None);
+    let spans = vec![span(0.5, 0.25), span(1.0, 0.75)];
+    stage.outage = Outage { spans, total_s: 1.0, ..Outage::default() };
+    let words = "no answer for 0.8 s from 1.0 s; 2 times, 1.0 s in total";
+    assert_eq!(outage_words(&stage).as_deref(), Some(words));
+    stage.outage.spans.truncate(1);
+    assert_eq!(outage_words(&stage).as_deref(), Some("no answer for 0.2 s from 0.5 s"));
+    stage.outage.spans = vec![span(0.5, 0.25); Span::MOST_LISTED];
+    assert!(outage_words(&stage).unwrap().contains(" times or more, "));
+}
+
+#[test]
+fn pauses_of_springload_are_told_if_they_are_long_or_many() {
+    // The length of the longest, the share of the time, and what is told.
+    for (length_s, share, told) in [
+        (0.099, 0.0, None),
+        (0.1, 0.0, Some("springload itself was paused for 0.1 s from 0.5 s")),
+        // The stage took 2.5 s.
+        (0.06, 0.039, None),
+        (
+            0.06,
+            0.041,
+            Some("springload itself was paused for 0.1 s in total, up to 60 ms at a time"),
+        ),
+    ] {
+        let mut stage = fixture::stage("crud", Vec::new());
+        let short = Span { from_s: 0.1, length_s: 0.01 };
+        stage.client.pauses = vec![short, Span { from_s: 0.5, length_s }, short];
+        stage.client.paused_thread = share;
+        assert_eq!(pause_words(&stage).as_deref(), told, "{length_s}, {share}");
+    }
+    assert_eq!(pause_words(&fixture::stage("crud", Vec::new())), None);
+}
+
+/// A run with one replication, after this change.
+fn replicated(change: impl FnOnce(&mut Replication)) -> RunRecord {
+    let place = |server: &str| ReplicaPlace { server: server.to_owned(), ..<_>::default() };
+    let markers = Markers { written: 5, ..Markers::default() };
+    let link = ReplicationLink { target: 1, end: LinkEnd::Converged, markers, ..<_>::default() };
+    let mut replication = Replication {
+        places: vec![place("http://a:1"), place("http://b:2")],
+        links: vec![link],
+        ..Replication::default()
+    };
+    change(&mut replication);
+    let mut record = fixture::without_failures(&[]);
+    record.replication = Some(replication);
+    record.conclude();
+    record
+}
+
+#[test]
+fn what_replication_left_undone_is_told_with_its_links() {
+    let told = |code, change: fn(&mut Replication)| fixture::told(&replicated(change), code);
+    let link = "replication a:1 → b:2";
+    let none: [&str; 0] = [];
+    for code in [Code::NotReplicated, Code::NotVisible, Code::ProbesFailed, Code::NotRemoved] {
+        assert_eq!(told(code, |_| ()), none);
+    }
+    let unseen = told(Code::NotVisible, |it| {
+        it.links[0].markers.unseen = 2;
+        it.links[0].markers.reason = Some("busy".to_owned());
+    });
+    let words = "2 of 5 acknowledged markers were never seen at the target: busy";
+    assert_eq!(unseen, [format!("{link}: {words}")]);
+    let none_written = |it: &mut Replication| it.links[0].markers.written = 0;
+    let words = format!("{link}: no marker was acknowledged");
+    assert_eq!(told(Code::ProbesFailed, none_written), [words]);
+    let unknown = |it: &mut Replication| {
+        it.links[0].markers.written = 0;
+        it.links[0].end = LinkEnd::Unknown;
+    };
+    assert_eq!(told(Code::ProbesFailed, unknown), none, "it ended before");
+    let refused = told(Code::NotReplicated, |it| it.links[0].write_failures = Some(3));
+    assert_eq!(refused, [format!("{link}: the target refused 3 documents")]);
+    assert_eq!(told(Code::NotReplicated, |it| it.links[0].write_failures = Some(0)), none);
+    let left = told(Code::NotRemoved, |it| {
+        it.markers_left = 4;
+        it.left = vec!["the database x".to_owned()];
+    });
+    assert!(left[0].starts_with("4 marker documents may remain"), "{left:?}");
+    assert_eq!(left[1..], ["not removed: the database x"]);
+    let behind = told(Code::NotReplicated, |it| {
+        let link = &mut it.links[0];
+        let (documents, missing, different) = (9, 1, 2);
+        let found = Comparison { documents, missing, different, ..Comparison::default() };
+        link.comparison = Some(found);
+        (link.end, link.state) = (LinkEnd::Behind, Some("crashing".to_owned()));
+        link.reason = Some("timeout".to_owned());
+    });
+    let words = "did not catch up in time: at the target, 1 of 9 documents are missing, 2 of 9 \
+                 documents differ; it is crashing (timeout)";
+    assert_eq!(behind, [format!("{link} {words}")]);
+    let gone = told(Code::NotReplicated, |it| {
+        (it.links[0].end, it.links[0].reason) = (LinkEnd::Gone, Some("down".to_owned()));
+    });
+    assert_eq!(gone, [format!("{link}: a server no longer answers, so not compared (down)")]);
+}
