@@ -65,7 +65,7 @@ pub fn declared(room: &str) -> Option<(String, String)> {
     Some((format!("{home}src/lib.rs"), module))
 }
 
-/// Whether a file has one of these in its path; commas stand between them.
+/// Whether the path of a file contains one of these, which are separated by commas.
 pub fn within(file: &str, asked: &str) -> bool {
     asked.split(',').any(|part| file.contains(part))
 }

@@ -1,4 +1,4 @@
-//! How an administrator logs in, and what users are told if a server refuses.
+//! How an administrator logs in, and what users see if a server refuses.
 
 use super::scripted_tests::{Answer, MISSING, Rule, TIMEOUT_NS, answers, open, scripted};
 use super::{Admin, Credentials, TargetAsked};
@@ -23,7 +23,7 @@ fn cookie(password: &str) -> Credentials {
 }
 
 #[tokio::test]
-async fn a_log_in_that_works_is_used_and_one_that_does_not_is_told() {
+async fn a_log_in_that_works_is_used_and_one_that_does_not_is_reported() {
     let sent = r#"POST /_session {"name":"ann","password":"secret"}"#;
     for (answer, wanted, then) in [
         (GRANTED, "", "GET /db [Cookie: AuthSession=new]"),
@@ -39,9 +39,9 @@ async fn a_log_in_that_works_is_used_and_one_that_does_not_is_told() {
         let answers = answers([answer]);
         let server = scripted(vec![("POST /_session", answers)]);
         let mut admin = admin(&server.url, cookie("secret"));
-        let told = admin.log_in().await.map_or_else(|it| it.to_string(), |()| String::new());
-        assert_eq!(told.is_empty(), wanted.is_empty(), "{told}");
-        assert!(told.contains(wanted), "{told}, not {wanted}");
+        let message = admin.log_in().await.map_or_else(|it| it.to_string(), |()| String::new());
+        assert_eq!(message.is_empty(), wanted.is_empty(), "{message}");
+        assert!(message.contains(wanted), "{message}, not {wanted}");
         admin.request("GET", "/db", None).await.unwrap();
         assert_eq!(server.seen(), [sent, then], "{answer:?}");
     }
@@ -73,15 +73,21 @@ async fn what_to_do_about_a_refusal_depends_on_how_the_user_asked() {
             let admin = admin(&server.url, credentials.clone());
             let lines = format!("{}{lines}", admin.lines());
             let mut admin = admin.with_lines(&lines);
-            let told = admin.expect(&[200], "GET", "/db", None).await.unwrap_err().to_string();
-            assert!(told.contains("GET /db") && told.contains(wanted), "{told}, not {wanted}");
-            assert!(told.contains("No;") || told.contains("(No)"), "what the server says: {told}");
+            let message = admin.expect(&[200], "GET", "/db", None).await.unwrap_err().to_string();
+            assert!(
+                message.contains("GET /db") && message.contains(wanted),
+                "{message}, not {wanted}"
+            );
+            assert!(
+                message.contains("No;") || message.contains("(No)"),
+                "what the server says: {message}"
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_told_with_what_to_check() {
+async fn an_answer_that_is_none_is_reported_with_what_to_check() {
     let not_http = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", not_http.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -96,17 +102,20 @@ async fn an_answer_that_is_none_is_told_with_what_to_check() {
         (&*closing.url, "the connection was closed without an answer; is CouchDB running there?"),
         ("http://127.0.0.1:1", "refuse"),
     ] {
-        let told = admin(url, Credentials::None).request("GET", "/db", None).await;
-        let told = told.unwrap_err().to_string();
-        assert!(told.starts_with("cannot reach 127.0.0.1:") && told.contains(wanted), "{told}");
+        let answer = admin(url, Credentials::None).request("GET", "/db", None).await;
+        let message = answer.unwrap_err().to_string();
+        assert!(
+            message.starts_with("cannot reach 127.0.0.1:") && message.contains(wanted),
+            "{message}"
+        );
     }
     // Nothing comes within the timeout.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap()).parse().unwrap();
     let endpoint = Arc::new(Endpoint::resolve(&url, &TlsOptions::default()).unwrap());
     let mut admin = Admin::new(&endpoint, Credentials::None, 20_000_000);
-    let told = admin.request("GET", "/db", None).await.unwrap_err().to_string();
-    assert!(told.contains("no answer within the timeout"), "{told}");
+    let message = admin.request("GET", "/db", None).await.unwrap_err().to_string();
+    assert!(message.contains("no answer within the timeout"), "{message}");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn leak(status: &'static str, body: String) -> Answer {
     (status, body.leak())
 }
 
-/// The database `db` on that server, opened with these settings; what was asked for that is
+/// The database `db` on that server, opened with these settings; the requests for that are
 /// forgotten.
 async fn with(server: &Scripted, options: Value, own: &[&str]) -> CouchDb {
     let Value::Object(options) = options else { panic!("options") };
@@ -366,8 +366,8 @@ async fn operations_of_a_plan_are_sent_as_spelled_and_judged_by_what_is_expected
         let target = with(&server, json!({}), &[&format!("{name}{text}")]).await;
         let mut session = session_of(&target);
         let outcome = own(&mut session, OpKind::of_name(&name).unwrap(), false).await;
-        let told = outcome.result.map(|it| (u64::from(it.rows), it.warned, it.accepted));
-        assert_eq!(told, wanted, "{text}");
+        let found = outcome.result.map(|it| (u64::from(it.rows), it.warned, it.accepted));
+        assert_eq!(found, wanted, "{text}");
         assert_eq!(server.seen(), [sent], "{text}");
         if wanted == Err(Failure::Unexpected) {
             let reason = session.reason(Failure::Unexpected).unwrap();

@@ -24,11 +24,11 @@ fn asked(server: &Scripted, existing: Existing, name: &str) -> TargetAsked {
     asked
 }
 
-fn told(opened: &Result<(CouchDb, ServerFacts), TargetError>) -> String {
+fn message_of(opened: &Result<(CouchDb, ServerFacts), TargetError>) -> String {
     opened.as_ref().map_or_else(ToString::to_string, |_| "open".to_owned())
 }
 
-/// What is called `u-00000` to `u-00004`.
+/// Lists the databases `u-00000` to `u-00004`.
 const LIST: &str = "GET /_all_dbs?startkey=%22u-00000%22&endkey=%22u-00005%22";
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn one_more_database_is_made_to_see_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn how_many_shards_a_node_keeps_open_is_told_if_the_server_tells_it() {
+async fn how_many_shards_a_node_keeps_open_is_known_if_the_server_says_so() {
     let unset =
         ("404 Object Not Found", r#"{"error":"not_found","reason":"unknown_config_value"}"#);
     for (one, limit, members, wanted) in [
@@ -75,8 +75,8 @@ async fn how_many_shards_a_node_keeps_open_is_told_if_the_server_tells_it() {
             ("GET /u-00005", answers([one])),
         ];
         let (_, facts) = open(&asked(&scripted(rules), Existing::No, "u")).await.unwrap();
-        let told = facts.open_shards.map(|it| (it.needed, it.limit));
-        assert_eq!(told, wanted, "{limit:?}");
+        let shards = facts.open_shards.map(|it| (it.needed, it.limit));
+        assert_eq!(shards, wanted, "{limit:?}");
     }
 }
 
@@ -101,11 +101,11 @@ async fn databases_of_others_are_not_made_again() {
         ];
         let server = scripted(rules);
         let opened = open(&asked(&server, Existing::No, "u")).await;
-        assert!(told(&opened).contains(wanted), "{}", told(&opened));
+        assert!(message_of(&opened).contains(wanted), "{}", message_of(&opened));
         let removed = server.seen().contains(&"DELETE /u-00005".to_owned());
         assert_eq!(removed, makes, "{wanted}");
     }
-    // Nobody else gives springload's own names.
+    // Nobody else uses springload's own names.
     let rules =
         vec![WELCOME, ("PUT /*", &[DONE][..]), ("GET /springload*", &[OK]), ("DELETE /*", &[OK])];
     let server = scripted(rules);
@@ -130,7 +130,7 @@ async fn databases_that_must_exist_are_all_looked_for() {
         ("200 OK", Value::from(rows).to_string().leak())
     };
     let lacks = "of 5 databases, \"u-00001\", \"u-00004\" do not exist on http://";
-    for (told_of_all, each, wanted, asks) in [
+    for (answer_for_all, each, wanted, asks) in [
         (all(&[]), REFUSED, "open", 0),
         (all(&[1, 4]), REFUSED, lacks, 0),
         (REFUSED, ("200 OK", info), "open", 5),
@@ -145,13 +145,13 @@ async fn databases_that_must_exist_are_all_looked_for() {
     ] {
         let rules = vec![
             WELCOME,
-            ("POST /_dbs_info", answers([told_of_all])),
+            ("POST /_dbs_info", answers([answer_for_all])),
             ("GET /u-00000", if asks == 0 { &[OK] } else { answers([each]) }),
             ("GET /u-*", answers([each])),
         ];
         let server = scripted(rules);
         let opened = open(&asked(&server, Existing::Yes, "u")).await;
-        assert!(told(&opened).contains(wanted), "{}", told(&opened));
+        assert!(message_of(&opened).contains(wanted), "{}", message_of(&opened));
         let seen = server.seen();
         assert!(seen[1].starts_with(r#"POST /_dbs_info {"keys":["u-00000","u-00001","#));
         let asked = seen.iter().filter(|it| it.starts_with("GET /u-")).count();

@@ -30,8 +30,8 @@ async fn opened(
     (opened, server)
 }
 
-/// What the user is told.
-fn told(opened: &Result<(CouchDb, ServerFacts), TargetError>) -> String {
+/// The message that the user sees, or "open".
+fn message_of(opened: &Result<(CouchDb, ServerFacts), TargetError>) -> String {
     opened.as_ref().map_or_else(ToString::to_string, |_| "open".to_owned())
 }
 
@@ -86,12 +86,12 @@ async fn a_database_is_used_only_as_the_plan_says() {
         let rules = [("GET /db", get), ("PUT /db", put), ("DELETE /db", &[OK])];
         let rules = rules.into_iter().filter(|(_, answers)| !answers.is_empty());
         let (opened, server) = opened(existing, rules.collect(), json!({})).await;
-        let told = match &opened {
+        let outcome = match &opened {
             Ok((_, facts)) if facts.created => "created".to_owned(),
             Ok(_) => "found".to_owned(),
             Err(error) => error.to_string(),
         };
-        assert!(told.contains(wanted), "{told}, not {wanted}");
+        assert!(outcome.contains(wanted), "{outcome}, not {wanted}");
         let sent =
             [("GET /db", get), ("PUT /db", put)].map(|(it, answers)| it.repeat(answers.len()));
         let sent: Vec<_> = sent.into_iter().filter(|it| !it.is_empty()).collect();
@@ -125,7 +125,7 @@ async fn what_is_not_couchdb_is_left_alone() {
         let server = scripted(vec![("GET /", answers), ("PUT /db", &[DONE])]);
         let opened = open(&server.plan("db")).await;
         assert_eq!(opened.is_ok(), is_couchdb, "{welcome}");
-        assert!(is_couchdb || told(&opened).contains("is not CouchDB"), "{welcome}");
+        assert!(is_couchdb || message_of(&opened).contains("is not CouchDB"), "{welcome}");
         assert_eq!(server.seen().len(), if is_couchdb { 2 } else { 1 }, "{welcome}");
     }
 }
@@ -141,7 +141,7 @@ async fn a_new_database_has_to_be_on_every_node_that_is_there() {
         let other = scripted(vec![WELCOME, ("GET /db", answers)]);
         let asked = TargetAsked { nodes: vec![format!("{}/db", other.url)], ..one.plan("db") };
         let opened = open(&asked).await;
-        assert!(told(&opened).contains(wanted), "{}", told(&opened));
+        assert!(message_of(&opened).contains(wanted), "{}", message_of(&opened));
         let asked: Vec<_> = answers.iter().map(|_| "GET /db").collect();
         assert_eq!(other.seen()[1..], asked);
         let removed: &[&str] = if wanted == "open" { &[] } else { &["DELETE /db"] };
@@ -158,9 +158,9 @@ async fn a_new_database_has_to_be_on_every_node_that_is_there() {
     assert!(target.tear_down().await.unwrap(), "by the node that is there");
     let neither =
         TargetAsked { nodes: vec!["http://127.0.0.1:2/db".to_owned()], ..TargetAsked::at(&away) };
-    let told = told(&open(&neither).await);
-    assert!(told.ends_with("none of the other nodes answers either"), "{told}");
-    assert!(told.contains("127.0.0.1:1") && !told.contains("127.0.0.1:2"), "{told}");
+    let message = message_of(&open(&neither).await);
+    assert!(message.ends_with("none of the other nodes answers either"), "{message}");
+    assert!(message.contains("127.0.0.1:1") && !message.contains("127.0.0.1:2"), "{message}");
 }
 
 fn design() -> Value {
@@ -193,21 +193,21 @@ async fn design_documents_are_stored_and_never_replaced() {
         ];
         let options = json!({"ddocs": [design()], "no_build": !builds});
         let (opened, server) = opened(Existing::No, rules, options).await;
-        assert!(told(&opened).contains(wanted), "{}", told(&opened));
+        assert!(message_of(&opened).contains(wanted), "{}", message_of(&opened));
         assert_eq!(server.seen()[2..], sent);
     }
     let index = json!({"index": {"fields": ["a"]}, "ddoc": "mango", "name": "by_a"});
     let rules = vec![("PUT /db", &[DONE][..]), ("POST /db/_index", &[OK])];
     let options = json!({"ddocs": [index], "no_build": true});
     let (opened, server) = opened(Existing::No, rules, options).await;
-    assert_eq!(told(&opened), "open");
+    assert_eq!(message_of(&opened), "open");
     assert_eq!(server.seen()[2..], [format!("POST /db/_index {index}")]);
 }
 
 const LISTED: &str = r#"{"rows":[{"id":"_design/a"},{"id":"_design/b"}]}"#;
 
 #[tokio::test]
-async fn a_view_that_is_not_there_is_told_before_the_load() {
+async fn a_view_that_is_not_there_is_reported_before_the_load() {
     let list = "GET /db/_all_docs?startkey=%22_design%2F%22&endkey=%22_design0%22";
     let named = "no view \"by\" in _design/app";
     for (view, ddocs, stored, listed, wanted) in [
@@ -228,16 +228,16 @@ async fn a_view_that_is_not_there_is_told_before_the_load() {
         ];
         let options = json!({"ddocs": ddocs, "audit_view": [view]});
         let (opened, server) = opened(Existing::No, rules, options).await;
-        let told = told(&opened);
-        assert!(told.contains(wanted), "{view}: {told}");
-        assert!(opened.is_ok() || told.starts_with("--audit-view: "), "{told}");
+        let message = message_of(&opened);
+        assert!(message.contains(wanted), "{view}: {message}");
+        assert!(opened.is_ok() || message.starts_with("--audit-view: "), "{message}");
         let removed = server.seen().contains(&"DELETE /db".to_owned());
         assert_eq!(removed, opened.is_err(), "{view}: it was created for nothing");
     }
 }
 
 #[tokio::test]
-async fn a_filter_that_the_server_does_not_take_is_told_before_the_load() {
+async fn a_filter_that_the_server_does_not_take_is_reported_before_the_load() {
     let by_name = "GET /db/_changes?limit=1&since=now&filter=app/mine&x=1";
     let by_selector = "POST /db/_changes?limit=1&since=now&filter=_selector";
     for (filter, asked, answer, wanted) in [
@@ -252,7 +252,7 @@ async fn a_filter_that_the_server_does_not_take_is_told_before_the_load() {
         let asked = TargetAsked { existing: Existing::Yes, ..server.plan("db") };
         let filtered = crate::Opening { filter: Some(filter.to_owned()), ..opening() };
         let opened = CouchPlan::check(&asked).unwrap().open(&filtered).await;
-        assert!(told(&opened).contains(wanted), "{filter}: {}", told(&opened));
+        assert!(message_of(&opened).contains(wanted), "{filter}: {}", message_of(&opened));
         let body = if filter.starts_with('{') { r#" {"selector":{"a":1}}"# } else { "" };
         assert!(server.seen()[2].ends_with(body));
     }
@@ -266,7 +266,7 @@ async fn the_size_is_that_of_the_documents_that_the_run_may_have_written() {
     let server = scripted(vec![("GET /db", infos), (listed, &[("200 OK", LISTED), FAILED])]);
     let target = server.database();
     assert_eq!(target.documents().await, Some(7), "without two design documents");
-    assert_eq!(target.documents().await, Some(9), "of which the server does not tell");
+    assert_eq!(target.documents().await, Some(9), "some may be design documents");
     assert_eq!(target.documents().await, None);
     let server = scripted(vec![("GET /db", answers([("200 OK", info)]))]);
     let sizes = Size {

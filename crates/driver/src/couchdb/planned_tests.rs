@@ -82,7 +82,7 @@ fn facts_tell_how_the_user_is_known_and_how_the_database_is_made() {
         proves(ann, Auth::Basic) && !proves(ann, Auth::Cookie) && !proves(nobody, Auth::Cookie)
     );
     let spread = json!({"count": 3, "documents": 30, "batch": 10});
-    for (compaction, told) in [("off", "off"), ("force", "forced")] {
+    for (compaction, shown) in [("off", "off"), ("force", "forced")] {
         let asked = TargetAsked {
             options: options(json!({"databases": spread, "compaction": compaction})),
             ..TargetAsked::at("http://h:1/db?q=2&n=1&r=1&w=2")
@@ -91,7 +91,7 @@ fn facts_tell_how_the_user_is_known_and_how_the_database_is_made() {
             "authentication: none",
             "made with: q=2&n=1",
             "databases: 3",
-            &format!("compaction: {told}"),
+            &format!("compaction: {shown}"),
             "quorum: r=1&w=2",
         ];
         assert_eq!(facts(&asked), wanted);
@@ -167,8 +167,8 @@ fn a_stored_plan_that_nobody_can_have_asked_for_is_refused() {
         (named(""), "a database without a name"),
         (named("_users"), "a database without a name, or one that belongs to the server"),
     ] {
-        let told = problem(change.clone());
-        assert!(told.starts_with(wanted), "{told:?}, not {wanted}: {change}");
+        let message = problem(change.clone());
+        assert!(message.starts_with(wanted), "{message:?}, not {wanted}: {change}");
     }
     for server in
         ["h:1", "ftp://h:1", "http://ann@h:1", "http://h:1/db", "http://h:1?a", "http://h:1#a", "x"]
@@ -205,8 +205,8 @@ fn an_address_that_cannot_be_used_is_refused_with_what_is_wrong() {
         ("http://h:1/db?partitioned=1", "partitioned that is neither true nor false in "),
         ("http://h:1/db?partitioned=true", "partitioned=true, but ids without a partition"),
     ] {
-        let told = mistake(&TargetAsked::at(address));
-        assert!(told.contains(wanted), "{address}: {told}");
+        let message = mistake(&TargetAsked::at(address));
+        assert!(message.contains(wanted), "{address}: {message}");
     }
     let existing = |address: &str| {
         mistake(&TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) })
@@ -217,12 +217,12 @@ fn an_address_that_cannot_be_used_is_refused_with_what_is_wrong() {
     {
         let id_prefix = prefix.to_owned();
         let address = "http://h:1/db?partitioned=true";
-        let told = mistake(&TargetAsked { id_prefix, ..TargetAsked::at(address) });
-        assert!(told.contains(wanted), "{prefix}: {told}");
+        let message = mistake(&TargetAsked { id_prefix, ..TargetAsked::at(address) });
+        assert!(message.contains(wanted), "{prefix}: {message}");
     }
     let no_compaction = options(json!({"compaction": "off"}));
-    let told = mistake(&TargetAsked { options: no_compaction, ..stand_in() });
-    assert!(told.contains("--compaction: the stand-in compacts nothing"), "{told}");
+    let message = mistake(&TargetAsked { options: no_compaction, ..stand_in() });
+    assert!(message.contains("--compaction: the stand-in compacts nothing"), "{message}");
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn flags_that_have_no_effect_with_a_log_in_are_refused() {
     for (address, auth, header, options, wanted) in cases {
         let headers = Some(header.to_owned()).filter(|it| !it.is_empty()).into_iter().collect();
         let asked = TargetAsked { auth, headers, options, ..TargetAsked::at(address) };
-        let told = mistake(&asked);
-        assert!(told.contains(wanted), "{address}, {auth:?}: {told}, not {wanted}");
+        let message = mistake(&asked);
+        assert!(message.contains(wanted), "{address}, {auth:?}: {message}, not {wanted}");
     }
 }
 
@@ -271,9 +271,9 @@ fn nodes_have_to_be_those_of_one_cluster() {
         ("http://h:1/db?q=1", "http://i:1/db?q=2", "other parameters for creating the database"),
         ("http://h:1/db?r=1", "http://i:1/db?r=2", "other parameters for reading and writing"),
     ] {
-        let told =
+        let message =
             mistake(&TargetAsked { nodes: vec![other.to_owned()], ..TargetAsked::at(first) });
-        assert!(told.contains(wanted), "{first} {other}: {told}");
+        assert!(message.contains(wanted), "{first} {other}: {message}");
     }
 }
 
@@ -302,8 +302,8 @@ fn design_documents_that_nothing_can_be_done_with_are_refused() {
         (json!([good, good]), "--ddocs: a: there are two of that name"),
     ] {
         let options = options(json!({ "ddocs": designs }));
-        let told = mistake(&TargetAsked { options, ..TargetAsked::at("http://h:1/db") });
-        assert!(told.contains(wanted), "{designs}: {told}");
+        let message = mistake(&TargetAsked { options, ..TargetAsked::at("http://h:1/db") });
+        assert!(message.contains(wanted), "{designs}: {message}");
     }
     let whole = json!({"partitioned": false});
     let of = |design: Value, more: Value| {
@@ -326,8 +326,8 @@ fn design_documents_that_nothing_can_be_done_with_are_refused() {
             id_prefix: "p:".to_owned(),
             ..TargetAsked::at("http://h:1/db?partitioned=true")
         };
-        let told = mistake(&asked);
-        assert!(told.contains(wanted), "{design}, {no_build}: {told}");
+        let message = mistake(&asked);
+        assert!(message.contains(wanted), "{design}, {no_build}: {message}");
     }
 }
 

@@ -5,8 +5,8 @@ use super::{CouchFollower, CouchMonitor, CouchProber, CouchReplicator, Credentia
 use crate::measure::{Change, document_hash};
 use crate::op::Way;
 use crate::{
-    DocumentCount, FeedKind, FollowPlan, Follower as _, Monitor as _, Prober as _, Replicated,
-    ReplicationPhase, Replicator as _, Stored, Untold,
+    DocumentCount, FeedKind, FollowPlan, Follower as _, Monitor as _, NoReading, Prober as _,
+    Replicated, ReplicationPhase, Replicator as _, Stored,
 };
 use serde_json::{Value, json};
 
@@ -247,8 +247,8 @@ async fn what_a_probe_needs_is_made_before_and_removed_after() {
         server.seen(),
         [format!("POST /db/_index {index}"), format!("POST /db/_find {find}")]
     );
-    let told = it.prepare(Way::Find).await.unwrap_err().to_string();
-    assert_eq!(told, "this server does not support that (404)");
+    let message = it.prepare(Way::Find).await.unwrap_err().to_string();
+    assert_eq!(message, "this server does not support that (404)");
     server.seen();
     for _ in 0..2 {
         it.prepare(Way::View).await.unwrap();
@@ -317,9 +317,9 @@ async fn changes_are_followed_from_where_the_last_ones_ended() {
             it.begin().await.unwrap();
             let mut changes = Vec::new();
             it.follow(|change: Change| changes.push(change)).await.unwrap();
-            let told: Vec<_> =
+            let received: Vec<_> =
                 changes.iter().map(|it| (it.document, it.number, it.at.is_some())).collect();
-            assert_eq!(told, [(document_hash(b"a"), 3, true)]);
+            assert_eq!(received, [(document_hash(b"a"), 3, true)]);
             it.rest(|_| panic!("there is none")).await.unwrap();
             assert_eq!(server.seen(), [begun, open, more].map(|it| it + body));
         }
@@ -327,7 +327,7 @@ async fn changes_are_followed_from_where_the_last_ones_ended() {
 }
 
 #[tokio::test]
-async fn a_feed_that_cannot_be_opened_is_told_with_what_the_server_says() {
+async fn a_feed_that_cannot_be_opened_is_reported_with_what_the_server_says() {
     let limit = "GET /db/_changes?limit=1&since=1-a";
     let feed = "GET /db/_changes?feed=*";
     let page = ("200 OK", r#"{"results":[],"last_seq":"1-a"}"#);
@@ -343,8 +343,8 @@ async fn a_feed_that_cannot_be_opened_is_told_with_what_the_server_says() {
         let server = scripted(rules);
         let mut it = follower(&server, &server.database(), FeedKind::Continuous, None);
         it.begin().await.unwrap();
-        let told = it.follow(|_| ()).await.unwrap_err().to_string();
-        assert!(told.contains(wanted), "{told}");
+        let message = it.follow(|_| ()).await.unwrap_err().to_string();
+        assert!(message.contains(wanted), "{message}");
         assert_eq!(server.seen().len(), 3);
     }
     // A log-in that has expired is renewed, once.
@@ -382,7 +382,7 @@ async fn the_rest_of_the_changes_is_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_a_server_is_set_to_is_told_as_far_as_the_user_may_see_it() {
+async fn what_a_server_is_set_to_is_shown_as_far_as_the_user_may_see_it() {
     let info = r#"{"doc_count":7,"cluster":{"q":2,"n":1}}"#;
     let config = r#"{"couchdb":{"max_dbs_open":"500"},"log":{"level":"debug"}}"#;
     for (config, wanted) in [(("200 OK", config), 3), (("401 Unauthorized", "{}"), 2)] {
@@ -397,14 +397,14 @@ async fn what_a_server_is_set_to_is_told_as_far_as_the_user_may_see_it() {
         assert_eq!(settings["cluster.q"], "2");
     }
     let questions = CouchMonitor::each(&scripted(Vec::new()).database())[0].questions();
-    let told: Vec<_> = questions.iter().map(|it| (it.every_ns / 1_000_000, it.of_all)).collect();
-    assert_eq!(told, [(2_000, false), (2_000, false), (1_000, true), (2_000, true)]);
+    let asked: Vec<_> = questions.iter().map(|it| (it.every_ns / 1_000_000, it.of_all)).collect();
+    assert_eq!(asked, [(2_000, false), (2_000, false), (1_000, true), (2_000, true)]);
     for (status, wanted) in [
-        ("400 Bad Request", Untold::Unknown),
-        ("405 Method Not Allowed", Untold::Unknown),
-        ("501 Not Implemented", Untold::Unknown),
-        ("403 Forbidden", Untold::Refused("no reason given".to_owned())),
-        ("500 Oops", Untold::Missed("answered 500".to_owned())),
+        ("400 Bad Request", NoReading::Unknown),
+        ("405 Method Not Allowed", NoReading::Unknown),
+        ("501 Not Implemented", NoReading::Unknown),
+        ("403 Forbidden", NoReading::Refused("no reason given".to_owned())),
+        ("500 Oops", NoReading::Missed("answered 500".to_owned())),
     ] {
         let server = scripted(vec![("GET /_active_tasks", answers([(status, "{}")]))]);
         let mut it = CouchMonitor::each(&server.database()).remove(0);

@@ -17,7 +17,7 @@ fn token(text: &str) -> Option<Token> {
     Revision::parse(text.as_bytes()).map(Token::from)
 }
 
-/// Requests as received, as [`read`] tells them.
+/// Requests as received, as [`read`] returns them.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server that gives these answers in order: a status, possibly followed by headers, and a body.

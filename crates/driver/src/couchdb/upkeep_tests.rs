@@ -1,4 +1,4 @@
-//! Compaction, maintenance, copies, and what runs leave behind: what is sent, and what is told.
+//! Compaction, maintenance, copies, and what runs leave behind: what is sent, and what is reported.
 
 use super::scripted_tests::{Answer, MISSING, Rule, answers, open, opening, scripted};
 use super::{CouchPlan, DriverPlan as _, Target as _, TargetAsked};
@@ -12,7 +12,7 @@ const REFUSED: Answer =
 const BUSY: Answer = ("503 Busy", r#"{"error":"busy"}"#);
 
 #[tokio::test]
-async fn a_user_who_may_not_decide_about_compaction_is_told_before_the_load() {
+async fn a_user_who_may_not_decide_about_compaction_is_refused_before_the_load() {
     let readable = "GET /_node/_local/_config/smoosh.ignore";
     let user = r#"{"userCtx":{"name":"ann","roles":["dev"]}}"#;
     let server_admin = r#"{"userCtx":{"name":"ann","roles":["_admin"]}}"#;
@@ -43,8 +43,8 @@ async fn a_user_who_may_not_decide_about_compaction_is_told_before_the_load() {
         let server = scripted(rules);
         let mut asked = TargetAsked { existing: Existing::Yes, ..server.plan("db") };
         asked.options.insert("compaction".to_owned(), mode.into());
-        let told = open(&asked).await.map_or_else(|it| it.to_string(), |_| "open".to_owned());
-        assert!(told.contains(wanted), "{mode}, {session}: {told}");
+        let message = open(&asked).await.map_or_else(|it| it.to_string(), |_| "open".to_owned());
+        assert!(message.contains(wanted), "{mode}, {session}: {message}");
     }
     let welcome = r#"{"couchdb":"Welcome","vendor":{"name":"springload stand-in"}}"#;
     let own =
@@ -52,8 +52,8 @@ async fn a_user_who_may_not_decide_about_compaction_is_told_before_the_load() {
     let server = scripted(own);
     let mut asked = TargetAsked { existing: Existing::Yes, ..server.plan("db") };
     asked.options.insert("compaction".to_owned(), "off".into());
-    let told = open(&asked).await.unwrap_err().to_string();
-    assert!(told.contains("the stand-in compacts nothing"), "{told}");
+    let message = open(&asked).await.unwrap_err().to_string();
+    assert!(message.contains("the stand-in compacts nothing"), "{message}");
 }
 
 const INFO: Answer =
@@ -81,10 +81,13 @@ async fn a_server_is_kept_from_compacting_for_as_long_as_the_run_takes() {
     let memory = "[X-Couch-Persist: false]";
     let put = settings.iter().map(|it| format!("PUT {it} {memory} \"true\""));
     assert_eq!(server.seen()[2..], put.collect::<Vec<_>>());
-    let told = target.release().await.unwrap_err().to_string();
+    let message = target.release().await.unwrap_err().to_string();
     let deleted = settings.iter().map(|it| format!("DELETE {it} {memory}"));
     assert_eq!(server.seen(), deleted.collect::<Vec<_>>(), "those after a failure, too");
-    assert!(told.starts_with(&format!("{} could not be taken back: ", settings[0])), "{told}");
+    assert!(
+        message.starts_with(&format!("{} could not be taken back: ", settings[0])),
+        "{message}"
+    );
     target.release().await.unwrap();
     assert!(server.seen().is_empty(), "there are none left");
 
@@ -115,7 +118,7 @@ async fn what_runs_left_on_a_server_is_found_and_removed() {
     let server = scripted(rules);
     let plan = CouchPlan::check(&server.plan("")).unwrap();
     let found = plan.scratches(&opening()).await.unwrap().unwrap();
-    let told: Vec<_> = found.iter().map(|it| (it.kind, &*it.name)).collect();
+    let listed: Vec<_> = found.iter().map(|it| (it.kind, &*it.name)).collect();
     let many = format!("{one}_00001");
     let wanted = [
         (Leftover::Database, &*one),
@@ -124,7 +127,7 @@ async fn what_runs_left_on_a_server_is_found_and_removed() {
         (Leftover::Replication, &three),
         (Leftover::Compaction, &one),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(listed, wanted);
     server.seen();
     plan.remove_scratches(&opening(), &found).await.unwrap();
     let deleted: Vec<_> = server.seen().into_iter().filter(|it| it.starts_with('D')).collect();
@@ -154,8 +157,8 @@ async fn what_a_user_may_not_see_does_not_hide_the_databases() {
     {
         let server = scripted(vec![WELCOME, ("GET /_all_dbs", answers([answer]))]);
         let plan = CouchPlan::check(&server.plan("")).unwrap();
-        let told = plan.scratches(&opening()).await.unwrap_err().to_string();
-        assert!(told.contains(wanted), "{told}");
+        let message = plan.scratches(&opening()).await.unwrap_err().to_string();
+        assert!(message.contains(wanted), "{message}");
     }
 }
 
@@ -176,8 +179,8 @@ async fn a_removal_that_fails_keeps_no_other_from_being_removed() {
     ];
     let server = scripted(rules);
     let plan = CouchPlan::check(&server.plan("")).unwrap();
-    let told = plan.remove_scratches(&opening(), &scratches).await.unwrap_err().to_string();
-    assert!(told.contains(&format!("answers 409 to {first}")), "{told}");
+    let message = plan.remove_scratches(&opening(), &scratches).await.unwrap_err().to_string();
+    assert!(message.contains(&format!("answers 409 to {first}")), "{message}");
     let seen = server.seen();
     for n in 0..20 {
         let count = seen.iter().filter(|it| **it == format!("DELETE /{}", name(n))).count();
@@ -244,7 +247,7 @@ async fn copies_of_a_database_are_compared_node_by_node() {
     let server = scripted(rules);
     let plan = CouchPlan::check(&server.plan("db")).unwrap();
     let copies = plan.copies(&opening(), "db").await.unwrap().unwrap();
-    let told = copies
+    let compared = copies
         .nodes
         .iter()
         .map(|it| (&*it.node, it.documents, it.missing, it.older, it.problem.as_deref()));
@@ -253,12 +256,12 @@ async fn copies_of_a_database_are_compared_node_by_node() {
         ("b@x", 2, 1, 1, None),
         ("c@x", 0, 0, 0, Some("status 404 (no copy)")),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    assert_eq!(compared.collect::<Vec<_>>(), wanted);
 }
 
-/// What a node answers with in place of changes, and what is told of it.
+/// What a node answers with in place of changes, and what is reported about it.
 #[tokio::test]
-async fn a_copy_that_cannot_be_read_is_told_with_the_reason() {
+async fn a_copy_that_cannot_be_read_is_reported_with_the_reason() {
     let single = r#"{"shards":{"0-f":["a@x"]}}"#;
     let double = r#"{"shards":{"0-f":["a@x","b@x"]}}"#;
     let backwards = r#"{"results":[{"seq":2,"id":"d","changes":[{"rev":"1-a"}]},

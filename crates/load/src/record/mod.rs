@@ -27,10 +27,10 @@ mod served;
 mod server;
 mod sure;
 mod threshold;
-#[cfg(test)]
-mod told_tests;
 mod unlike;
 mod warning;
+#[cfg(test)]
+mod warnings_tests;
 mod within;
 
 pub(crate) use agents::most_rows;

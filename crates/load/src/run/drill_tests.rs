@@ -1,4 +1,4 @@
-//! What a drill does to its times, and what it tells of commands, relays and nodes.
+//! What a drill does when, and what it reports about commands, relays and nodes.
 
 use super::*;
 use crate::plan::DrillTimes;
@@ -14,7 +14,7 @@ fn work(breaks: Breaks, limit_ns: Nanos) -> (Work, Receiver<String>) {
         "server": "http://127.0.0.1:1", "user": null, "auth": "cookie", "tls_ca": null,
         "database": {"kind": "existing", "name": "db"},
     });
-    let (news, told) = channel();
+    let (news, receiver) = channel();
     let work = Work {
         plan: DrillPlan { breaks, times },
         target: serde_json::from_value(target).unwrap(),
@@ -26,7 +26,7 @@ fn work(breaks: Breaks, limit_ns: Nanos) -> (Work, Receiver<String>) {
         news,
         runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
     };
-    (work, told)
+    (work, receiver)
 }
 
 fn commands(stop: &str, start: &str) -> Breaks {
@@ -43,21 +43,27 @@ fn something_is_broken_and_mended_when_it_should_be() {
     let path = folder.path().join("broken");
     let (touch, remove) =
         (format!("touch {}; echo done", path.display()), format!("rm {}", path.display()));
-    let (work, told) = work(commands(&touch, &remove), 60 * SECOND_NS);
+    let (work, receiver) = work(commands(&touch, &remove), 60 * SECOND_NS);
     let [stop, start] = steps(work.carry_out());
     for (step, command, from_s) in [(&stop, &touch, 0.1), (&start, &remove, 0.2)] {
         assert_eq!((&step.command, &step.problem, &step.output), (command, &None, &None));
         assert!(step.from_s >= from_s && step.to_s >= step.from_s && step.to_s < 30.0, "{step:?}");
     }
     assert!(!path.exists(), "it was mended");
-    let told: Vec<_> = told.iter().collect();
-    assert!(told[0].starts_with("broken after ") && told[0].ends_with(&touch), "{told:?}");
-    assert!(told[1].starts_with("mended after ") && told[1].ends_with(&remove), "{told:?}");
-    assert_eq!(told.len(), 2);
+    let messages: Vec<_> = receiver.iter().collect();
+    assert!(
+        messages[0].starts_with("broken after ") && messages[0].ends_with(&touch),
+        "{messages:?}"
+    );
+    assert!(
+        messages[1].starts_with("mended after ") && messages[1].ends_with(&remove),
+        "{messages:?}"
+    );
+    assert_eq!(messages.len(), 2);
 }
 
 #[test]
-fn a_command_that_fails_or_does_not_end_is_told_with_what_it_said() {
+fn a_command_that_fails_or_does_not_end_is_reported_with_what_it_said() {
     let (failing, said) = ("echo no; echo way >&2; exit 3", Some("no\nway"));
     let stop_late = "--stop had not ended after 0.3 s and was killed";
     let start_late = "--start had not ended after 0.3 s; it was left running";
@@ -66,16 +72,16 @@ fn a_command_that_fails_or_does_not_end_is_told_with_what_it_said() {
         (60_000, "true", "exit 4", [None, Some("--start ended with exit status: 4")], None),
         (300, "sleep 3", "sleep 1", [Some(stop_late), Some(start_late)], None),
     ] {
-        let (work, told) = work(commands(stop, start), limit_ms * MS);
+        let (work, receiver) = work(commands(stop, start), limit_ms * MS);
         let [stop, start] = steps(work.carry_out());
         assert_eq!([stop.problem.as_deref(), start.problem.as_deref()], problems);
         assert_eq!(stop.output.as_deref(), output);
-        let told: Vec<_> = told.iter().collect();
-        for (told, problem) in told.iter().zip(problems) {
-            assert!(problem.is_none_or(|it| told.starts_with(it)), "{told}, not {problem:?}");
+        let messages: Vec<_> = receiver.iter().collect();
+        for (message, problem) in messages.iter().zip(problems) {
+            assert!(problem.is_none_or(|it| message.starts_with(it)), "{message}, not {problem:?}");
         }
         let words = output.map_or_else(String::new, |it| format!(": {it}"));
-        assert!(told[0].ends_with(&words), "{told:?}");
+        assert!(messages[0].ends_with(&words), "{messages:?}");
     }
 }
 
@@ -83,16 +89,16 @@ fn a_command_that_fails_or_does_not_end_is_told_with_what_it_said() {
 #[test]
 fn a_stage_that_ends_early_is_mended_at_once_or_left_alone() {
     let far = |work: &mut Work| work.plan.times.broken_ns = 60 * SECOND_NS;
-    let (mut early, _told) = work(commands("true", "true"), SECOND_NS);
+    let (mut early, _receiver) = work(commands("true", "true"), SECOND_NS);
     early.over.store(true, Ordering::Relaxed);
     far(&mut early);
     assert_eq!(early.carry_out(), DrillRecord::default(), "nothing was broken");
     for by_user in [true, false] {
-        let (mut work, told) = work(commands("true", "true"), SECOND_NS);
+        let (mut work, receiver) = work(commands("true", "true"), SECOND_NS);
         far(&mut work);
         let (over, stop) = (work.over.clone(), work.stop.clone());
         let drilling = std::thread::spawn(move || work.carry_out());
-        assert!(told.recv().unwrap().starts_with("broken after "));
+        assert!(receiver.recv().unwrap().starts_with("broken after "));
         if by_user {
             stop.raise(StopReason::Interrupted);
         } else {
@@ -101,11 +107,11 @@ fn a_stage_that_ends_early_is_mended_at_once_or_left_alone() {
         let [_, start] = steps(drilling.join().unwrap());
         assert!(start.problem.is_none() && start.from_s < 30.0, "{start:?}");
     }
-    // Whoever has asked twice to stop does not wait for what breaks.
+    // A user who asked twice to stop does not wait for a command that breaks something.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("begun");
     let slow = format!("touch {}; sleep 20", path.display());
-    let (work, told) = work(commands(&slow, "true"), 60 * SECOND_NS);
+    let (work, receiver) = work(commands(&slow, "true"), 60 * SECOND_NS);
     let (stop, clock) = (work.stop.clone(), Clock::system());
     let drilling = std::thread::spawn(move || work.carry_out());
     while !path.exists() {
@@ -115,22 +121,22 @@ fn a_stage_that_ends_early_is_mended_at_once_or_left_alone() {
     stop.raise(StopReason::Aborted);
     drilling.join().unwrap();
     assert!(clock.now() - began < 15 * SECOND_NS);
-    assert!(told.recv().unwrap().ends_with(" and was killed"));
+    assert!(receiver.recv().unwrap().ends_with(" and was killed"));
 }
 
 #[test]
-fn a_relay_is_cut_and_joined_and_without_one_that_is_told() {
+fn a_relay_is_cut_and_joined_and_without_one_that_is_reported() {
     let url = || "http://a:1".to_owned();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let relay = Relay::begin(vec![listener.local_addr().unwrap()]).unwrap();
-    let (work_, told) = work(Breaks::Partition { node: 0, url: url() }, SECOND_NS);
+    let (work_, receiver) = work(Breaks::Partition { node: 0, url: url() }, SECOND_NS);
     let with_relay = Work { cutter: Some(relay.cutter()), ..work_ };
     let [stop, start] = steps(with_relay.carry_out());
     assert_eq!((stop.problem, start.problem), (None, None));
     assert_eq!(stop.command, "cut the load off from http://a:1");
     assert_eq!(start.command, "let the load through to http://a:1 again");
-    assert_eq!(told.iter().count(), 2);
-    let (without, _told) = work(Breaks::Partition { node: 0, url: url() }, SECOND_NS);
+    assert_eq!(receiver.iter().count(), 2);
+    let (without, _receiver) = work(Breaks::Partition { node: 0, url: url() }, SECOND_NS);
     let [stop, start] = steps(without.carry_out());
     let problem = Some("--partition: there is no relay".to_owned());
     assert_eq!((&stop.problem, &start.problem), (&problem, &problem));
@@ -140,7 +146,7 @@ fn a_relay_is_cut_and_joined_and_without_one_that_is_told() {
 #[test]
 fn a_node_that_was_not_reached_is_not_mended() {
     let url = "http://127.0.0.1:1".to_owned();
-    let (work, _told) = work(Breaks::Maintenance { node: 0, url: url.clone() }, SECOND_NS);
+    let (work, _receiver) = work(Breaks::Maintenance { node: 0, url: url.clone() }, SECOND_NS);
     let [stop, start] = steps(work.carry_out());
     let problem = stop.problem.unwrap();
     assert!(problem.starts_with("--maintenance: cannot reach 127.0.0.1:1: "), "{problem}");

@@ -73,7 +73,7 @@ fn follower(feeds: &[Feed]) -> Fake {
     Fake { node: None, feeds, rest, opened: Rc::default(), refused: false }
 }
 
-/// What these found out of writes of the documents 1 to 3, which are acknowledged after 50 ms.
+/// What these found about writes of the documents 1 to 3, which are acknowledged after 50 ms.
 fn followed(followers: Vec<Fake>) -> (Following, Result<(), TargetError>) {
     let plan = FollowPlan {
         followers: followers.len() as u32,
@@ -82,10 +82,10 @@ fn followed(followers: Vec<Fake>) -> (Following, Result<(), TargetError>) {
     };
     let over = Arc::new(AtomicBool::new(false));
     let (acks, source) = unbounded_channel();
-    let (told, ready) = mpsc::sync_channel(1);
+    let (started, ready) = mpsc::sync_channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = LocalSet::new().block_on(&runtime, async {
-        let work = spawn_local(carry_out(followers, plan, source, told, over.clone()));
+        let work = spawn_local(carry_out(followers, plan, source, started, over.clone()));
         tokio::time::sleep(Duration::from_millis(50)).await;
         let done = Clock::system().now();
         let ack = |document| Ack { document, number: 1, done };
@@ -106,8 +106,8 @@ fn what_followers_received_is_added_up_by_node() {
     let (found, ready) = followed(others.into());
     assert!(ready.is_ok());
     assert_eq!((found.acknowledged, found.documents), (3, 3));
-    let told = found.by.iter().map(|it| (it.node.as_deref(), it.followers, it.changes));
-    assert_eq!(told.collect::<Vec<_>>(), [(Some("a"), 2, 6), (Some("b"), 1, 3)]);
+    let sums = found.by.iter().map(|it| (it.node.as_deref(), it.followers, it.changes));
+    assert_eq!(sums.collect::<Vec<_>>(), [(Some("a"), 2, 6), (Some("b"), 1, 3)]);
     for by in &found.by {
         assert_eq!((by.missing, by.resumed, by.undelivered), (Some(0), 0, 0), "{by:?}");
         assert_eq!(by.early, by.changes, "they came before their writes were acknowledged");
@@ -155,7 +155,7 @@ fn what_is_left_is_read_at_the_end() {
 }
 
 #[test]
-fn a_follower_that_cannot_begin_is_told_at_once() {
+fn a_follower_that_cannot_begin_is_reported_at_once() {
     let mut refused = follower(&[Feed::Delivers(&[])]);
     refused.refused = true;
     let (found, ready) = followed(vec![follower(&[Feed::Delivers(&[])]), refused]);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const MS: Nanos = 1_000_000;
 
 /// An answer to a question.
-type Answer = fn() -> Result<Reading, Untold>;
+type Answer = fn() -> Result<Reading, NoReading>;
 
 /// Which questions were asked, in order.
 type Asked = Rc<RefCell<Vec<usize>>>;
@@ -35,7 +35,7 @@ impl Monitor for Fake {
         self.questions.clone()
     }
 
-    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, NoReading>> {
         self.asked.borrow_mut().push(question);
         let answers = &mut self.answers[question];
         let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
@@ -48,15 +48,15 @@ impl Monitor for Fake {
     }
 }
 
-const TOLD: Answer = || {
+const ANSWERED: Answer = || {
     let values = vec![(Meter::gauge("a", "a", "", "a"), 1.0)];
     Ok(Reading { values, ..Reading::default() })
 };
-const MISSED: Answer = || Err(Untold::Missed("no answer".to_owned()));
-const REFUSED: Answer = || Err(Untold::Refused("not you".to_owned()));
-const UNKNOWN: Answer = || Err(Untold::Unknown);
+const MISSED: Answer = || Err(NoReading::Missed("no answer".to_owned()));
+const REFUSED: Answer = || Err(NoReading::Refused("not you".to_owned()));
+const UNKNOWN: Answer = || Err(NoReading::Unknown);
 
-/// One that is asked every so many milliseconds; `of_all`: one server is enough.
+/// A question that is asked every `every_ms`; `of_all`: one server is enough.
 const fn question(every_ms: u64, of_all: bool) -> Question {
     Question { every_ns: every_ms * MS, of_all }
 }
@@ -85,11 +85,11 @@ fn observe(
 ) -> Observed {
     let (over, log) = (Arc::new(AtomicBool::new(false)), Arc::default());
     let shared = Shared { over, log, began: Clock::system().now() };
-    let (told, ready) = mpsc::sync_channel(1);
+    let (started, ready) = mpsc::sync_channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         begin_log(&monitors, machine, &shared);
-        let asking = spawn_local(carry_out(monitors, shared.clone(), told));
+        let asking = spawn_local(carry_out(monitors, shared.clone(), started));
         while !is_enough() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -107,8 +107,8 @@ fn counts(asked: &Asked, question: usize) -> usize {
 #[test]
 fn each_question_is_asked_as_often_as_it_should_be_and_a_last_time() {
     let questions = [question(20, false), question(60_000, false)];
-    let (one, asked) = server("one", &questions, &[&[TOLD], &[TOLD]]);
-    let (exporter, _) = server("exporter", &questions, &[&[TOLD], &[TOLD]]);
+    let (one, asked) = server("one", &questions, &[&[ANSWERED], &[ANSWERED]]);
+    let (exporter, _) = server("exporter", &questions, &[&[ANSWERED], &[ANSWERED]]);
     let began = Clock::system().now();
     let observed = observe(vec![one, exporter], Some(0), || counts(&asked, 0) > 4);
     assert_eq!(counts(&asked, 1), 2, "at the beginning and at the end");
@@ -124,13 +124,13 @@ fn each_question_is_asked_as_often_as_it_should_be_and_a_last_time() {
     assert!(at_s.iter().all(|at| (0.0..60.0).contains(at)), "{at_s:?}");
 }
 
-/// What one server says of all, others are not asked as long as it answers.
+/// Other servers are not asked for what one says about all of them, as long as it answers.
 #[test]
 fn one_server_answers_for_all_and_another_one_when_it_is_silent() {
     let questions = [question(20, false), question(20, true)];
-    for (first, silent) in [(TOLD, false), (MISSED, true)] {
+    for (first, silent) in [(ANSWERED, false), (MISSED, true)] {
         let (one, _) = server("one", &questions, &[&[first], &[first]]);
-        let (two, asked) = server("two", &questions, &[&[TOLD], &[TOLD]]);
+        let (two, asked) = server("two", &questions, &[&[ANSWERED], &[ANSWERED]]);
         let observed = observe(vec![one, two], None, || {
             let of_all = if silent { 1 } else { 0 };
             counts(&asked, of_all) > 3
@@ -148,7 +148,7 @@ fn one_server_answers_for_all_and_another_one_when_it_is_silent() {
 #[test]
 fn a_question_that_has_no_answer_is_not_asked_again() {
     let questions = [question(10, false), question(10, false), question(10, false)];
-    let (one, asked) = server("one", &questions, &[&[REFUSED], &[UNKNOWN], &[TOLD]]);
+    let (one, asked) = server("one", &questions, &[&[REFUSED], &[UNKNOWN], &[ANSWERED]]);
     let observed = observe(vec![one], None, || counts(&asked, 2) > 5);
     assert_eq!((counts(&asked, 0), counts(&asked, 1)), (1, 1));
     assert!(counts(&asked, 2) > 2);
@@ -157,7 +157,7 @@ fn a_question_that_has_no_answer_is_not_asked_again() {
     assert_eq!(source.polls, counts(&asked, 2) as u64 + 1);
     // One that says nothing at all says nothing of its settings either.
     let (mute, _) = server("mute", &questions[..1], &[&[UNKNOWN]]);
-    let (other, asked) = server("other", &questions[..1], &[&[TOLD]]);
+    let (other, asked) = server("other", &questions[..1], &[&[ANSWERED]]);
     let observed = observe(vec![mute, other], None, || counts(&asked, 0) > 1);
     assert_eq!(observed.settings["of"], "other");
 }
@@ -166,7 +166,7 @@ fn a_question_that_has_no_answer_is_not_asked_again() {
 #[test]
 fn a_server_that_is_silent_is_asked_one_question_at_the_beginning() {
     let questions = [question(60_000, false), question(60_000, false)];
-    let (one, asked) = server("one", &questions, &[&[MISSED, TOLD], &[TOLD]]);
+    let (one, asked) = server("one", &questions, &[&[MISSED, ANSWERED], &[ANSWERED]]);
     let observed = observe(vec![one], None, || asked.borrow().len() > 1);
     assert_eq!(asked.borrow()[..2], [0, 1], "the other one comes when it is due");
     assert_eq!(*asked.borrow(), [0, 1, 0, 1]);

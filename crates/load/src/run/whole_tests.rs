@@ -1,5 +1,5 @@
 //! Whole runs against the stand-in: the record beside what the server has counted, and what the
-//! observer of a run is told.
+//! observer of a run hears.
 
 use super::{Observer, Progress, RunRecord, run};
 use crate::clock::{Nanos, SECOND_NS};
@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 const MS: Nanos = 1_000_000;
 
-/// What an observer was told.
+/// What an observer has heard.
 #[derive(Default)]
-struct Told {
+struct Heard {
     stages: Vec<String>,
     progress: Vec<(String, Progress)>,
     seconds: Vec<(String, u32, u64)>,
@@ -29,7 +29,7 @@ struct Told {
     stops_at: Option<(&'static str, Arc<Stop>)>,
 }
 
-impl Observer for Told {
+impl Observer for Heard {
     fn watches(&self) -> bool {
         true
     }
@@ -110,14 +110,14 @@ fn what_goes_on_beside_the_load_is_in_the_record_and_nowhere_else() {
         observe: ObserveSpec { servers: true, ..ObserveSpec::NOTHING },
         ..spec(&server, Some(400))
     };
-    let mut told = Told::default();
-    let record = run(&planned(&spec), None, &Arc::default(), &mut told).unwrap();
+    let mut heard = Heard::default();
+    let record = run(&planned(&spec), None, &Arc::default(), &mut heard).unwrap();
     assert_eq!(record.ended, None);
     assert!(record.server.deleted && !record.server.stand_in && record.server.same_machine);
     assert_eq!(record.extra_documents, Some(0), "of others");
     let names: Vec<_> = record.stages.iter().map(|it| it.name.clone()).collect();
     assert_eq!(names, ["bulk_insert", "crud", "audit"]);
-    assert_eq!(told.stages, names);
+    assert_eq!(heard.stages, names);
 
     let [fill, crud, audit] = &record.stages[..] else { panic!("{names:?}") };
     let growth = fill.growth.as_ref().unwrap();
@@ -152,26 +152,26 @@ fn what_goes_on_beside_the_load_is_in_the_record_and_nowhere_else() {
     assert_eq!(sources, [(false, true), (true, true)], "server and machine");
     assert!(record.environment.calibration.is_some() && record.partial == record.ended.is_some());
 
-    assert_eq!(told.kept, [1, 2, 3, 3], "after each stage, and in the end");
+    assert_eq!(heard.kept, [1, 2, 3, 3], "after each stage, and in the end");
     for stage in &record.stages {
-        let of_stage = || told.seconds.iter().filter(|it| it.0 == stage.name);
+        let of_stage = || heard.seconds.iter().filter(|it| it.0 == stage.name);
         let requests = stage.requests().map(|it| it.ok).sum::<u64>();
         assert_eq!(of_stage().map(|it| it.2).sum::<u64>(), requests, "{}", stage.name);
         assert!(of_stage().is_sorted_by(|one, next| one.1 < next.1), "each once");
     }
-    check_progress(&told);
+    check_progress(&heard);
 }
 
-/// What was told while the stages went on.
-fn check_progress(told: &Told) {
+/// Checks what an observer heard while the stages went on.
+fn check_progress(heard: &Heard) {
     let of =
-        |stage: &'static str| told.progress.iter().filter(move |it| it.0 == stage).map(|it| &it.1);
+        |stage: &'static str| heard.progress.iter().filter(move |it| it.0 == stage).map(|it| &it.1);
     let crud: Vec<_> = of("crud").collect();
     assert!(crud.is_sorted_by(|one, next| one.elapsed_s <= next.elapsed_s));
     assert!(crud.last().is_some_and(|it| it.elapsed_s > 0.0), "400 pauses of 10 ms");
     assert!(crud.iter().all(|it| (it.planned, it.unit, it.audits) == (Some(400), "docs", false)));
     assert!(of("audit").all(|it| it.audits));
-    let running: Vec<_> = told.running.iter().filter(|it| it.name == "crud").collect();
+    let running: Vec<_> = heard.running.iter().filter(|it| it.name == "crud").collect();
     assert!(running.is_sorted_by(|one, next| one.elapsed_s < next.elapsed_s), "each once");
     assert!(running.iter().all(|it| it.elapsed_s.fract() == 0.0) && !running.is_empty());
 }
@@ -180,15 +180,15 @@ fn check_progress(told: &Told) {
 fn a_number_of_operations_is_carried_out_exactly() {
     let server = stand_in();
     let spec = PlanSpec { audit: false, ..spec(&server, Some(101)) };
-    let mut told = Told::default();
-    let record = run(&planned(&spec), None, &Arc::default(), &mut told).unwrap();
+    let mut heard = Heard::default();
+    let record = run(&planned(&spec), None, &Arc::default(), &mut heard).unwrap();
     let crud = &record.stages[1];
     assert_eq!((crud.load.planned, crud.load.begun), (Some(101), 101));
     assert_eq!(crud.requests().map(|it| it.ok).sum::<u64>(), 101);
     let counters = server.counters();
     let counted = counters.documents_created + counters.documents_read + counters.documents_updated;
     assert_eq!(counted, 101);
-    assert_eq!(told.kept, [1, 2, 2]);
+    assert_eq!(heard.kept, [1, 2, 2]);
     assert_eq!((record.observed, record.extra_documents), (None, None));
 }
 
@@ -198,8 +198,8 @@ fn a_run_that_is_stopped_ends_with_what_was_measured() {
     for (at, stages) in [("bulk_insert", 1), ("crud", 2)] {
         let (server, stop) = (stand_in(), Arc::new(Stop::default()));
         let spec = PlanSpec { duration_ns: Some(60 * SECOND_NS), ..spec(&server, None) };
-        let mut told = Told { stops_at: Some((at, stop.clone())), ..Told::default() };
-        let record = run(&planned(&spec), None, &stop, &mut told).unwrap();
+        let mut heard = Heard { stops_at: Some((at, stop.clone())), ..Heard::default() };
+        let record = run(&planned(&spec), None, &stop, &mut heard).unwrap();
         assert_eq!(record.stages.len(), stages, "{at}");
         let ended = record.ended.unwrap();
         assert_eq!(ended.by, crate::record::EndedBy::User);

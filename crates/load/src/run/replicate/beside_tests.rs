@@ -43,7 +43,7 @@ impl Fake {
         self.0.borrow_mut().documents.insert(id.to_owned(), it);
     }
 
-    /// Gives the other one all documents.
+    /// Copies all documents to the other database.
     fn copy_to(&self, other: &Self) {
         let all = self.0.borrow().documents.clone();
         other.0.borrow_mut().documents.extend(all);
@@ -156,11 +156,11 @@ impl Replicator for Fake {
 const NO_TIME: Limits =
     Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_differ: false };
 
-fn told() -> Arc<Told> {
-    Arc::new(Told { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })
+fn notices() -> Arc<Notices> {
+    Arc::new(Notices { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })
 }
 
-impl Told {
+impl Notices {
     fn end(&self) {
         self.over_at.store(Clock::system().now(), Ordering::Release);
     }
@@ -179,15 +179,15 @@ async fn sleep_ms(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-fn lookout(ends: Ends, queue: &Rc<Queue>, told: &Arc<Told>, limits: Limits) -> Lookout {
-    Lookout::new(ends, queue.clone(), told.clone(), limits, Clock::system().now())
+fn lookout(ends: Ends, queue: &Rc<Queue>, notices: &Arc<Notices>, limits: Limits) -> Lookout {
+    Lookout::new(ends, queue.clone(), notices.clone(), limits, Clock::system().now())
 }
 
 fn ends(source: &Fake, target: &Fake) -> Ends {
     Ends { source: source.connect(), target: target.connect(), counted: Vec::new() }
 }
 
-/// Markers that are there and those who look for them know of.
+/// Stores markers at the source, and reports them to the link that looks for them.
 fn push(queue: &Queue, source: &Fake, numbers: std::ops::Range<u64>, is_last: bool) {
     let last = numbers.end - 1;
     for number in numbers {
@@ -200,10 +200,11 @@ fn push(queue: &Queue, source: &Fake, numbers: std::ops::Range<u64>, is_last: bo
 
 #[test]
 fn markers_are_written_until_the_load_is_over_and_then_one_more() {
-    let (source, told, limits) = (Fake::default(), told(), NO_TIME);
+    let (source, notices, limits) = (Fake::default(), notices(), NO_TIME);
     let queues = vec![Rc::new(Queue::default()), Rc::new(Queue::default())];
     let (connection, mark) = (source.connect(), "m".to_owned());
-    let writer = Writer { connection, mark, queues: queues.clone(), told: told.clone(), limits };
+    let writer =
+        Writer { connection, mark, queues: queues.clone(), notices: notices.clone(), limits };
     let written = on_thread(async {
         let writing = spawn_local(writer.go_on());
         while source.0.borrow().documents.len() < 3 {
@@ -218,7 +219,7 @@ fn markers_are_written_until_the_load_is_over_and_then_one_more() {
         while source.0.borrow().documents.len() < 5 {
             sleep_ms(1).await;
         }
-        told.end();
+        notices.end();
         writing.await.unwrap()
     });
     let names: Vec<_> = (0..written.len()).map(|number| format!("m_{number}")).collect();
@@ -239,17 +240,17 @@ fn markers_are_written_until_the_load_is_over_and_then_one_more() {
     }
 }
 
-/// Where the last marker cannot be written, that is given up; and at once if all is.
+/// A writer gives up if it cannot write the last marker, and at once if all is abandoned.
 #[test]
 fn a_writer_does_not_wait_for_ever() {
     for abandons in [false, true] {
-        let (source, told) = (Fake::default(), told());
+        let (source, notices) = (Fake::default(), notices());
         source.refuse(Some("it is gone"));
         source.0.borrow_mut().hangs = abandons;
         let (connection, queues) = (source.connect(), vec![Rc::new(Queue::default())]);
         let limits = NO_TIME;
         let writer =
-            Writer { connection, mark: "m".to_owned(), queues, told: told.clone(), limits };
+            Writer { connection, mark: "m".to_owned(), queues, notices: notices.clone(), limits };
         let clock = Clock::system();
         let (written, took_ns) = on_thread(async {
             let writing = spawn_local(writer.go_on());
@@ -258,9 +259,9 @@ fn a_writer_does_not_wait_for_ever() {
             }
             let ended = clock.now();
             if abandons {
-                told.abandon();
+                notices.abandon();
             } else {
-                told.end();
+                notices.end();
             }
             let written = writing.await.unwrap();
             (written, clock.now() - ended)
@@ -274,13 +275,13 @@ fn a_writer_does_not_wait_for_ever() {
 #[test]
 fn a_target_has_converged_once_it_has_every_document() {
     for counts in [false, true] {
-        let (source, target, told) =
-            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), told());
+        let (source, target, notices) =
+            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), notices());
         let queue = Rc::new(Queue::default());
         let mut ends = ends(&source, &target);
         ends.counted = Some(source.connect()).filter(|_| counts).into_iter().collect();
         let limits = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
-        let lookout = lookout(ends, &queue, &told, limits);
+        let lookout = lookout(ends, &queue, &notices, limits);
         let is_ended = Rc::new(Cell::new(false));
         let upstream = is_ended.clone();
         let found = on_thread(async {
@@ -291,7 +292,7 @@ fn a_target_has_converged_once_it_has_every_document() {
             sleep_ms(30).await;
             push(&queue, &source, 2..3, true);
             queue.fail("one was refused");
-            told.end();
+            notices.end();
             source.copy_to(&target);
             target.0.borrow_mut().documents.remove("b");
             sleep_ms(100).await;
@@ -319,8 +320,8 @@ fn a_target_has_converged_once_it_has_every_document() {
 }
 
 #[test]
-fn what_a_target_lacks_in_the_end_is_told() {
-    // The limits, whether the last marker comes, whether the target answers, and what is told.
+fn what_a_target_lacks_in_the_end_is_reported() {
+    // The limits, whether the last marker comes, whether the target answers, and how that ends.
     let patient = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
     let quiet = Limits { converge_ns: 4_500 * MS, ..NO_TIME };
     let hasty = Limits { converge_ns: 100 * MS, patience_ns: 60 * SECOND_NS, ..NO_TIME };
@@ -330,10 +331,10 @@ fn what_a_target_lacks_in_the_end_is_told() {
         (hasty, true, false, LinkEnd::Gone),
         (patient, true, false, LinkEnd::Gone),
     ] {
-        let (source, target, told) =
-            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), told());
+        let (source, target, notices) =
+            (Fake::with(&[("a", "1-a"), ("b", "2-b")]), Fake::default(), notices());
         let queue = Rc::new(Queue::default());
-        let lookout = lookout(ends(&source, &target), &queue, &told, limits);
+        let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
         let clock = Clock::system();
         let (found, took_ns) = on_thread(async {
             push(&queue, &source, 0..1, true);
@@ -344,7 +345,7 @@ fn what_a_target_lacks_in_the_end_is_told() {
             target.0.borrow_mut().documents.remove("b");
             target.refuse(if answers { None } else { Some("it is down") });
             let began = clock.now();
-            told.end();
+            notices.end();
             let found = lookout.go_on(|| true).await;
             (found, clock.now() - began)
         });
@@ -373,17 +374,18 @@ fn what_a_target_lacks_in_the_end_is_told() {
 
 #[test]
 fn one_that_is_given_up_tells_what_it_has_seen_so_far() {
-    let (source, target, told) = (Fake::default(), Fake::default(), told());
+    let (source, target, notices) = (Fake::default(), Fake::default(), notices());
     let queue = Rc::new(Queue::default());
-    let looking = |told: &Arc<Told>| lookout(ends(&source, &target), &queue, told, NO_TIME);
+    let looking =
+        |notices: &Arc<Notices>| lookout(ends(&source, &target), &queue, notices, NO_TIME);
     let found = on_thread(async {
-        let looking = spawn_local(looking(&told).go_on(|| true));
+        let looking = spawn_local(looking(&notices).go_on(|| true));
         push(&queue, &source, 0..2, false);
         target.put("m_00000", "1-m");
         while target.0.borrow().looks.len() < 2 {
             sleep_ms(1).await;
         }
-        told.abandon();
+        notices.abandon();
         looking.await.unwrap()
     });
     assert_eq!((found.end, found.comparison), (LinkEnd::Unknown, None));
@@ -394,9 +396,9 @@ fn one_that_is_given_up_tells_what_it_has_seen_so_far() {
 #[test]
 fn the_way_along_a_chain_ends_with_its_last_marker_or_with_the_links() {
     for sees in [true, false] {
-        let (source, target, told) = (Fake::default(), Fake::default(), told());
+        let (source, target, notices) = (Fake::default(), Fake::default(), notices());
         let queue = Rc::new(Queue::default());
-        let lookout = lookout(ends(&source, &target), &queue, &told, NO_TIME);
+        let lookout = lookout(ends(&source, &target), &queue, &notices, NO_TIME);
         let is_ended = Rc::new(Cell::new(false));
         let links = is_ended.clone();
         let markers = on_thread(async {
@@ -423,16 +425,16 @@ fn the_way_along_a_chain_ends_with_its_last_marker_or_with_the_links() {
 #[test]
 fn a_look_is_for_a_thousand_markers_at_most() {
     for (count, first, then) in [(700, 0..500, 500..700), (1_200, 0..500, 700..1_200)] {
-        let (source, target, told) = (Fake::default(), Fake::default(), told());
+        let (source, target, notices) = (Fake::default(), Fake::default(), notices());
         let queue = Rc::new(Queue::default());
-        let lookout = lookout(ends(&source, &target), &queue, &told, NO_TIME);
+        let lookout = lookout(ends(&source, &target), &queue, &notices, NO_TIME);
         on_thread(async {
             push(&queue, &source, 0..count, false);
             let looking = spawn_local(lookout.go_on(|| true));
             while target.0.borrow().looks.is_empty() {
                 sleep_ms(1).await;
             }
-            told.abandon();
+            notices.abandon();
             looking.await.unwrap();
         });
         let wanted: Vec<_> = first.chain(then).map(|number| format!("m_{number:05}")).collect();

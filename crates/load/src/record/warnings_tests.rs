@@ -1,5 +1,4 @@
-//! What is told of a stage, and when: each warning with a stage that deserves it and one that does
-//! not.
+//! The warnings about a stage: each with a stage that deserves it and one that does not.
 
 use super::blame::{outage_words, pause_words};
 use super::warning::{Code, Warning};
@@ -10,8 +9,8 @@ use crate::measure::{
 };
 use crate::op::Way;
 
-/// What is told of a change to a stage in which nothing is wrong.
-fn told_of(change: impl FnOnce(&mut StageRecord)) -> Vec<(Code, String)> {
+/// The warnings that a change adds to a stage in which nothing is wrong.
+fn warnings_after(change: impl FnOnce(&mut StageRecord)) -> Vec<(Code, String)> {
     let mut record = fixture::without_failures(&[]);
     record.refresh_warnings();
     let before = record.warnings.clone();
@@ -21,11 +20,11 @@ fn told_of(change: impl FnOnce(&mut StageRecord)) -> Vec<(Code, String)> {
     new.map(|it| (it.code, it.message)).collect()
 }
 
-/// The only thing that is told of a change; nothing: "".
+/// The only warning that a change adds; none: an empty message.
 fn only(change: impl FnOnce(&mut StageRecord)) -> (Option<Code>, String) {
-    let mut told = told_of(change);
-    assert!(told.len() < 2, "{told:?}");
-    told.pop().map_or_else(Default::default, |(code, message)| (Some(code), message))
+    let mut warnings = warnings_after(change);
+    assert!(warnings.len() < 2, "{warnings:?}");
+    warnings.pop().map_or_else(Default::default, |(code, message)| (Some(code), message))
 }
 
 fn by(way: Way, probes: u64, unseen: u64) -> VisibleBy {
@@ -34,7 +33,7 @@ fn by(way: Way, probes: u64, unseen: u64) -> VisibleBy {
 }
 
 #[test]
-fn probes_that_were_not_seen_or_not_removed_are_told() {
+fn probes_that_were_not_seen_or_not_removed_are_reported() {
     let found = |found: Visibility| only(|stage| stage.visibility = Some(found));
     let fine = Visibility { written: 9, by: vec![by(Way::Get, 9, 0)], ..Visibility::default() };
     assert_eq!(found(fine.clone()).0, None);
@@ -51,8 +50,8 @@ fn probes_that_were_not_seen_or_not_removed_are_told() {
     let none = Visibility { written: 0, by: vec![idle], reason, ..fine.clone() };
     assert_eq!(found(none).1, "no probe was acknowledged: no index", "and no more than that");
     let left = Visibility { left: 3, ..fine };
-    let told = (Some(Code::NotRemoved), "3 probe documents could not be removed".to_owned());
-    assert_eq!(found(left), told);
+    let warning = (Some(Code::NotRemoved), "3 probe documents could not be removed".to_owned());
+    assert_eq!(found(left), warning);
 }
 
 #[test]
@@ -87,19 +86,19 @@ fn what_followers_missed_is_wrong_data_and_what_they_could_not_read_is_not() {
 }
 
 #[test]
-fn a_compaction_that_was_refused_or_went_on_is_told() {
+fn a_compaction_that_was_refused_or_went_on_is_reported() {
     let of = |found| only(|stage| stage.compaction = Some(found));
     let ended = Compaction { ended: true, length_s: 7.0, ..Compaction::default() };
     assert_eq!(of(ended.clone()).0, None);
     let refused = Compaction { refused: Some("not you".to_owned()), ..ended.clone() };
-    let told = (Some(Code::Compaction), "the server did not compact: not you".to_owned());
-    assert_eq!(of(refused), told);
+    let warning = (Some(Code::Compaction), "the server did not compact: not you".to_owned());
+    assert_eq!(of(refused), warning);
     let words = "the compaction went on when it was given up after 7 s";
     assert_eq!(of(Compaction { ended: false, ..ended }).1, words);
 }
 
 #[test]
-fn what_happened_on_the_wire_is_told_with_its_counts() {
+fn what_happened_on_the_wire_is_reported_with_its_counts() {
     for (change, code, words) in [
         (
             (|stage| stage.operations[0].unfinished = 7) as fn(&mut StageRecord),
@@ -141,8 +140,8 @@ fn what_happened_on_the_wire_is_told_with_its_counts() {
             "7 of 9 answers to read asked to wait",
         ),
     ] {
-        let (told, message) = only(change);
-        assert_eq!(told, Some(code), "{message}");
+        let (found, message) = only(change);
+        assert_eq!(found, Some(code), "{message}");
         assert!(message.starts_with(words), "{message}, not {words}");
     }
     let (_, words) = only(|stage| {
@@ -154,7 +153,7 @@ fn what_happened_on_the_wire_is_told_with_its_counts() {
 }
 
 #[test]
-fn a_stage_that_cannot_be_trusted_is_told_with_what_was_the_limit() {
+fn a_stage_that_cannot_be_trusted_is_reported_with_what_was_the_limit() {
     let bound = |by: Hindrance, change: fn(&mut StageRecord)| {
         let (code, words) = only(|stage| {
             stage.verdict = Verdict::ClientBound { busiest_thread: 0.4, late_p99_us: 0.0, by };
@@ -171,8 +170,8 @@ fn a_stage_that_cannot_be_trusted_is_told_with_what_was_the_limit() {
         (Hindrance::Held(0.2), "itself took 20 % of the response times"),
         (Hindrance::Late(2_500.0), "began operations up to 2.5 ms late (p99)"),
     ] {
-        let told = bound(by, |_| ());
-        assert_eq!(told, format!("client-bound: springload {words}{machine}"));
+        let message = bound(by, |_| ());
+        assert_eq!(message, format!("client-bound: springload {words}{machine}"));
     }
     for (change, words) in [
         ((|it| it.client.waited_thread = 0.05) as fn(&mut StageRecord), "waited 5 %"),
@@ -182,9 +181,9 @@ fn a_stage_that_cannot_be_trusted_is_told_with_what_was_the_limit() {
             "waited 20 %, stood still 10 %",
         ),
     ] {
-        let told = bound(Hindrance::Unknown, change);
+        let message = bound(Hindrance::Unknown, change);
         let words = format!(" (not enough CPU: {words} of the time)");
-        assert!(told.contains(&words), "{told}, not {words}");
+        assert!(message.contains(&words), "{message}, not {words}");
     }
     let little = bound(Hindrance::Unknown, |it| {
         (it.client.waited_thread, it.client.paused_thread) = (0.049, 0.009);
@@ -206,10 +205,10 @@ fn a_stage_that_cannot_be_trusted_is_told_with_what_was_the_limit() {
 }
 
 #[test]
-fn a_degraded_stage_is_told_with_its_outages() {
+fn a_degraded_stage_is_reported_with_its_outages() {
     let span = |from_s, length_s| Span { from_s, length_s };
     let degraded = |failed_share, outage_s, open| {
-        let told = told_of(|stage| {
+        let warnings = warnings_after(|stage| {
             stage.verdict = Verdict::Degraded { failed_share, outage_s };
             stage.load.open = open;
             if outage_s > 0.0 {
@@ -217,7 +216,7 @@ fn a_degraded_stage_is_told_with_its_outages() {
                 stage.outage = Outage { spans, total_s: outage_s, ..Outage::default() };
             }
         });
-        told.into_iter().find(|it| it.0 == Code::Degraded).expect("it is told").1
+        warnings.into_iter().find(|it| it.0 == Code::Degraded).expect("a warning").1
     };
     let failed = "of the operations failed through the server's fault";
     assert_eq!(degraded(0.125, 0.0, false), format!("degraded: 12.5 % {failed}"));
@@ -242,9 +241,9 @@ fn a_degraded_stage_is_told_with_its_outages() {
 }
 
 #[test]
-fn pauses_of_springload_are_told_if_they_are_long_or_many() {
-    // The length of the longest, the share of the time, and what is told.
-    for (length_s, share, told) in [
+fn pauses_of_springload_are_reported_if_they_are_long_or_many() {
+    // The length of the longest, the share of the time, and the message.
+    for (length_s, share, message) in [
         (0.099, 0.0, None),
         (0.1, 0.0, Some("springload itself was paused for 0.1 s from 0.5 s")),
         // The stage took 2.5 s.
@@ -259,7 +258,7 @@ fn pauses_of_springload_are_told_if_they_are_long_or_many() {
         let short = Span { from_s: 0.1, length_s: 0.01 };
         stage.client.pauses = vec![short, Span { from_s: 0.5, length_s }, short];
         stage.client.paused_thread = share;
-        assert_eq!(pause_words(&stage).as_deref(), told, "{length_s}, {share}");
+        assert_eq!(pause_words(&stage).as_deref(), message, "{length_s}, {share}");
     }
     assert_eq!(pause_words(&fixture::stage("crud", Vec::new())), None);
 }
@@ -282,14 +281,15 @@ fn replicated(change: impl FnOnce(&mut Replication)) -> RunRecord {
 }
 
 #[test]
-fn what_replication_left_undone_is_told_with_its_links() {
-    let told = |code, change: fn(&mut Replication)| fixture::told(&replicated(change), code);
+fn what_replication_left_undone_is_reported_with_its_links() {
+    let messages_of =
+        |code, change: fn(&mut Replication)| fixture::messages_of(&replicated(change), code);
     let link = "replication a:1 → b:2";
     let none: [&str; 0] = [];
     for code in [Code::NotReplicated, Code::NotVisible, Code::ProbesFailed, Code::NotRemoved] {
-        assert_eq!(told(code, |_| ()), none);
+        assert_eq!(messages_of(code, |_| ()), none);
     }
-    let unseen = told(Code::NotVisible, |it| {
+    let unseen = messages_of(Code::NotVisible, |it| {
         it.links[0].markers.unseen = 2;
         it.links[0].markers.reason = Some("busy".to_owned());
     });
@@ -297,22 +297,22 @@ fn what_replication_left_undone_is_told_with_its_links() {
     assert_eq!(unseen, [format!("{link}: {words}")]);
     let none_written = |it: &mut Replication| it.links[0].markers.written = 0;
     let words = format!("{link}: no marker was acknowledged");
-    assert_eq!(told(Code::ProbesFailed, none_written), [words]);
+    assert_eq!(messages_of(Code::ProbesFailed, none_written), [words]);
     let unknown = |it: &mut Replication| {
         it.links[0].markers.written = 0;
         it.links[0].end = LinkEnd::Unknown;
     };
-    assert_eq!(told(Code::ProbesFailed, unknown), none, "it ended before");
-    let refused = told(Code::NotReplicated, |it| it.links[0].write_failures = Some(3));
+    assert_eq!(messages_of(Code::ProbesFailed, unknown), none, "it ended before");
+    let refused = messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(3));
     assert_eq!(refused, [format!("{link}: the target refused 3 documents")]);
-    assert_eq!(told(Code::NotReplicated, |it| it.links[0].write_failures = Some(0)), none);
-    let left = told(Code::NotRemoved, |it| {
+    assert_eq!(messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(0)), none);
+    let left = messages_of(Code::NotRemoved, |it| {
         it.markers_left = 4;
         it.left = vec!["the database x".to_owned()];
     });
     assert!(left[0].starts_with("4 marker documents may remain"), "{left:?}");
     assert_eq!(left[1..], ["not removed: the database x"]);
-    let behind = told(Code::NotReplicated, |it| {
+    let behind = messages_of(Code::NotReplicated, |it| {
         let link = &mut it.links[0];
         let (documents, missing, different) = (9, 1, 2);
         let found = Comparison { documents, missing, different, ..Comparison::default() };
@@ -323,7 +323,7 @@ fn what_replication_left_undone_is_told_with_its_links() {
     let words = "did not catch up in time: at the target, 1 of 9 documents are missing, 2 of 9 \
                  documents differ; it is crashing (timeout)";
     assert_eq!(behind, [format!("{link} {words}")]);
-    let gone = told(Code::NotReplicated, |it| {
+    let gone = messages_of(Code::NotReplicated, |it| {
         (it.links[0].end, it.links[0].reason) = (LinkEnd::Gone, Some("down".to_owned()));
     });
     assert_eq!(gone, [format!("{link}: a server no longer answers, so not compared (down)")]);
