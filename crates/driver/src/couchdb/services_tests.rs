@@ -282,8 +282,14 @@ fn follower(
     all.remove(0)
 }
 
-const PAGE: &str = r#"{"results":[{"seq":"2-b","id":"a","changes":[{"rev":"3-967a00dff5e02add41819138abb3284d"}]}],"last_seq":"2-b"}"#;
-const LINES: &str = "{\"seq\":\"2-b\",\"id\":\"a\",\"changes\":[{\"rev\":\"3-967a00dff5e02add41819138abb3284d\"}]}\n\n";
+const PAGE: &str = concat!(
+    r#"{"results":[{"seq":"2-b","id":"a","#,
+    r#""changes":[{"rev":"3-967a00dff5e02add41819138abb3284d"}]}],"last_seq":"2-b"}"#
+);
+const LINES: &str = concat!(
+    r#"{"seq":"2-b","id":"a","changes":[{"rev":"3-967a00dff5e02add41819138abb3284d"}]}"#,
+    "\n\n"
+);
 
 #[tokio::test]
 async fn changes_are_followed_from_where_the_last_ones_ended() {

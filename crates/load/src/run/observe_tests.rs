@@ -131,10 +131,7 @@ fn one_server_answers_for_all_and_another_one_when_it_is_silent() {
     for (first, silent) in [(ANSWERED, false), (MISSED, true)] {
         let (one, _) = server("one", &questions, &[&[first], &[first]]);
         let (two, asked) = server("two", &questions, &[&[ANSWERED], &[ANSWERED]]);
-        let observed = observe(vec![one, two], None, || {
-            let of_all = if silent { 1 } else { 0 };
-            counts(&asked, of_all) > 3
-        });
+        let observed = observe(vec![one, two], None, || counts(&asked, usize::from(silent)) > 3);
         assert!(counts(&asked, 0) > 1);
         assert_eq!(counts(&asked, 1) > 2, silent, "{asked:?}");
         assert_eq!(counts(&asked, 1) == 0, !silent, "{asked:?}");
