@@ -453,3 +453,44 @@ async fn an_operation_is_shown_as_it_was_sent_and_its_failure_with_the_server_s_
     assert_eq!(reason.reason, "forbidden: why not", "that of its row");
     assert_eq!(session.node(), None);
 }
+
+#[tokio::test]
+async fn a_scan_has_its_documents_and_a_connection_that_was_closed_is_known() {
+    let document = format!("{{\"_id\":\"a\",\"_rev\":\"{REV1}\"}}");
+    let rows = format!(r#"{{"rows":[{{"id":"a","key":"a","value":{{}},"doc":{document}}}]}}"#);
+    let rules = vec![("GET /db/_all_docs*", answers([leak("200 OK", rows), ("", "")]))];
+    let server = scripted(rules);
+    let mut session = session_of(&server.database());
+    assert!(!session.is_open());
+    let op = Op { limit: 3, ..Op::single(OpKind::Scan, 7, None) };
+    let outcome = carry_out(&mut session, op, ("a", "")).await;
+    assert_eq!(outcome.result.map(|reply| reply.rows), Ok(1));
+    assert_eq!(session.scanned(), Some(vec![document.as_bytes()]));
+    assert!(session.is_open());
+    assert!(carry_out(&mut session, op, ("a", "")).await.result.is_err());
+    assert!(!session.is_open() && session.scanned().is_none());
+}
+
+/// Of the documents of a batch that exist already, only those with its content are its own.
+#[tokio::test]
+async fn a_batch_sent_again_has_only_its_own_documents() {
+    let conflict = |id: &str| json!({"id": id, "error": "conflict", "reason": "No."});
+    let found = |id: &str, a: u32| {
+        let document = json!({"_id": id, "_rev": REV1, "a": a});
+        json!({"id": id, "key": id, "value": {"rev": REV1}, "doc": document})
+    };
+    let rows = json!([conflict("7"), conflict("8")]).to_string();
+    let looked = json!({"rows": [found("7", 1), found("8", 2)]}).to_string();
+    let rules = vec![
+        ("POST /db/_bulk_docs", answers([leak("201 Created", rows)])),
+        ("POST /db/_all_docs?include_docs=true", answers([leak("200 OK", looked)])),
+    ];
+    let server = scripted(rules);
+    let mut session = session_of(&server.database());
+    let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
+    let body = r#"{"_id":"7","a":1},{"_id":"8","a":1}"#;
+    let outcome = carry_out(&mut session, op, ("7\08", body)).await;
+    assert_eq!(outcome.wire.carried_out, 1);
+    let rows = session.answered().rows;
+    assert!(rows[0].is_ok() && rows[1] == Err(Failure::Conflict), "{rows:?}");
+}

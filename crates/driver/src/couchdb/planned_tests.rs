@@ -2,6 +2,7 @@
 
 use super::{CouchPlan, DriverPlan as _, TargetAsked};
 use crate::op::Way;
+use crate::words::OperationPlan;
 use crate::{
     Auth, CompactionPlan, DatabasePlan, Databases, Existing, Opening, Planned as _, Spread,
     TargetPlan,
@@ -131,6 +132,9 @@ fn a_plan_tells_what_it_is_made_of() {
     assert_eq!(partitioned("http://h:1/u", Existing::Yes), None, "it was made by others");
     assert_eq!(plan(&stand_in()).partitioned(), None);
     let plan = at("http://h:1");
+    let spell = |text: &str| plan.spell(&OperationPlan::parse(text).unwrap());
+    assert_eq!(spell("own-holes=get {{key}}?rev={{saved rev}}").unwrap(), ["key", "saved rev"]);
+    assert!(spell("own-holes=fly").unwrap_err().to_string().contains("not a word of CouchDB"));
     assert!(plan.has_detours() && plan.has_maintenance() && !plan.accepts_any_certificate());
     assert_eq!(plan.ways(), Way::ALL);
     let mut asked = TargetAsked::at("https://h:1");

@@ -6,7 +6,7 @@ use crate::measure::{Change, document_hash};
 use crate::op::Way;
 use crate::{
     DocumentCount, FeedKind, FollowPlan, Follower as _, Monitor as _, NoReading, Prober as _,
-    Replicated, ReplicationPhase, Replicator as _, Stored,
+    Replicated, ReplicationPhase, Replicator, Stored, Target as _,
 };
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ fn cookie() -> Credentials {
     Credentials::Cookie { name, password, cookie: "AuthSession=old".to_owned() }
 }
 
-fn replicator(server: &Scripted) -> CouchReplicator {
-    CouchReplicator::new(&server.database()).unwrap()
+fn replicator(server: &Scripted) -> Box<dyn Replicator> {
+    server.database().replicator().unwrap()
 }
 
 #[tokio::test]
@@ -366,6 +366,21 @@ async fn a_feed_that_cannot_be_opened_is_reported_with_what_the_server_says() {
         let logged_in = server.seen().iter().filter(|it| it.starts_with("POST /_session")).count();
         assert_eq!(logged_in, 1);
     }
+}
+
+#[test]
+fn followers_probers_and_monitors_are_spread_over_the_nodes() {
+    let nodes =
+        [scripted(Vec::new()), scripted(Vec::new())].map(|it| it.database().nodes[0].clone());
+    let hosts = nodes.clone().map(|it| Some(it.endpoint.host().to_owned()));
+    let target = super::CouchDb::on(nodes.to_vec(), super::Paths::one("db"));
+    let plan = FollowPlan { followers: 3, feed: FeedKind::Continuous, filter: None };
+    let followers: Vec<_> = target.followers(&plan).iter().map(crate::Follower::node).collect();
+    assert_eq!(followers, [hosts[0].clone(), hosts[1].clone(), hosts[0].clone()]);
+    let probers: Vec<_> = target.probers("m").iter().map(crate::Prober::node).collect();
+    assert_eq!(probers, hosts);
+    let monitors: Vec<_> = target.monitors().iter().map(|it| Some(it.name())).collect();
+    assert_eq!(monitors, hosts);
 }
 
 /// The changes that are left come in pages; the first that is not full is the last.
