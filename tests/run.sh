@@ -26,9 +26,9 @@ fi
 run_one() {
     local program=$1 name=$2 log=$logs/$2.log status=0 begun=$SECONDS
     shift 2
-    # The tests of the command line start programs and wait for them: with one thread per processor,
+    # These tests start programs or wait for agents to fall silent: with one thread per processor,
     # processors would be idle.
-    case $name in cli | fleet) set -- --test-threads $((3 * $(nproc))) "$@" ;; esac
+    case $name in cli | fleet | lib-load) set -- --test-threads $((3 * $(nproc))) "$@" ;; esac
     # shellcheck disable=SC2086 # words
     if [ "$name" = doc ]; then
         timeout --kill-after=10 "$LIMIT_S" cargo test --all-features --doc -- $ARGS
