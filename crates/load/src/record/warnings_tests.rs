@@ -261,6 +261,13 @@ fn pauses_of_springload_are_reported_if_they_are_long_or_many() {
         assert_eq!(pause_words(&stage).as_deref(), message, "{length_s}, {share}");
     }
     assert_eq!(pause_words(&fixture::stage("crud", Vec::new())), None);
+    // In a long stage, the sum counts only from 1 % of the time on.
+    for (share, is_reported) in [(0.009, false), (0.011, true)] {
+        let mut stage = fixture::stage("crud", Vec::new());
+        (stage.elapsed_s, stage.measured_s, stage.client.paused_thread) = (100.0, 100.0, share);
+        stage.client.pauses = vec![Span { from_s: 0.5, length_s: 0.06 }];
+        assert_eq!(pause_words(&stage).is_some(), is_reported, "{share}");
+    }
 }
 
 /// A run with one replication, after this change.
