@@ -18,15 +18,15 @@ test-servers:
 check-seed:
 	@tests/seed-example.sh
 
-# Every file, new ones too: cargo fmt does not find the modules that a list of drivers or workloads
-# declares.
+# Every file, new ones too: cargo fmt does not find modules declared by a list of drivers or
+# workloads.
 RUSTFMT = git ls-files -co --exclude-standard '*.rs' | xargs rustfmt --edition 2024
 fmt:
 	$(RUSTFMT)
 
 # Clippy for what the first `cargo run` builds, and for what `make test` does; the documentation of
-# what is public alone, and of what the tests see; the rules of tests/tidy.rs, which take seconds and
-# would otherwise be heard of last.
+# the public interface, and of what tests see; the rules of tests/tidy.rs, which take seconds and
+# would otherwise be checked last.
 lint:
 	$(RUSTFMT) --check
 	cargo test --all-features --test tidy --quiet
@@ -66,7 +66,7 @@ docs: $(MDBOOK)
 $(MDBOOK):
 	cargo install --locked --quiet --root target/tools --no-default-features --features search mdbook
 
-# What packages have beside the program, in target/package-files: completions and man pages.
+# What packages contain besides the program, in target/package-files: completions and man pages.
 FILES = target/package-files
 BINARY ?= target/dist/springload
 pages: $(BINARY)
@@ -77,8 +77,8 @@ pages: $(BINARY)
 	$(BINARY) man --out $(FILES)/man1
 	gzip -9 -n $(FILES)/man1/*.1
 
-# The licences of all that is in the program, as those ask for. Which are accepted is told by
-# deny.toml alone. Without network, because what is found there is not the same every day. Needs
+# The licences of everything in the program, as they require. deny.toml alone lists which are
+# accepted. Without network, because what is found there differs from day to day. Needs
 # cargo-about.
 notices:
 	mkdir -p $(FILES)

@@ -146,6 +146,15 @@ mod tests {
     }
 
     #[test]
+    fn windows_that_end_at_the_same_moment_have_no_infinite_rate() {
+        let mut log = FillLog::new(0);
+        log.add(SECOND_NS, 20);
+        log.add(SECOND_NS, 20);
+        let growth = Growth::new(&[log], 20);
+        assert_eq!(growth.points.iter().map(|it| it.per_s).collect::<Vec<_>>(), [20.0, 0.0]);
+    }
+
+    #[test]
     fn sizes_between_reports_lie_on_a_line() {
         let size = |at_s, file_bytes| SizePoint { at_s, file_bytes, ..SizePoint::default() };
         let sizes = vec![size(1.0, Some(100)), size(2.0, None), size(3.0, Some(300))];

@@ -174,4 +174,14 @@ mod tests {
         assert_ne!(order, sorted);
         assert_eq!((shuffled(0, 1), shuffled(1, 1)), (vec![], vec![0]));
     }
+
+    #[test]
+    fn each_order_is_equally_likely() {
+        let mut seen = std::collections::BTreeMap::<_, u32>::new();
+        (0..6_000).for_each(|seed| *seen.entry(shuffled(3, seed)).or_default() += 1);
+        // With equal chances the chi-square of five degrees of freedom exceeds 20.5 once in 1,000.
+        let squares = seen.values().map(|&count| (f64::from(count) - 1_000.0).powi(2));
+        let chi_square = squares.sum::<f64>() / 1_000.0;
+        assert!(seen.len() == 6 && chi_square < 20.5, "{seen:?}: {chi_square}");
+    }
 }

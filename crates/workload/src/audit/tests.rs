@@ -1,9 +1,10 @@
 //! What an audit concludes from the notes and from what it finds.
 
 use super::*;
-use crate::FromSchemas;
+use crate::audit::AuditPlan;
 use crate::journal::{Act, Fate, JournalEntry};
 use crate::schema::{DEFAULT, Documents, Template};
+use crate::{FromSchemas, StageWork as _};
 
 const KEY: Key = 17;
 
@@ -62,6 +63,18 @@ fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
     assert_eq!(judged.err(), lane.finding().map(|it| it.class));
     assert_eq!(lane.next(&mut crate::op::Draft::default()), Next::End);
     judged
+}
+
+#[test]
+fn rows_of_an_index_are_read_only_if_one_is_named() {
+    let does = |indexes: &[&str]| {
+        let indexes = indexes.iter().map(|&name| name.to_owned()).collect();
+        let plan = AuditPlan { indexes, ..AuditPlan::default() };
+        [OpKind::Read, OpKind::Verify, OpKind::IndexAudit, OpKind::BulkInsert]
+            .map(|kind| plan.does(kind))
+    };
+    assert_eq!(does(&[]), [true, true, false, false]);
+    assert_eq!(does(&["by_city"]), [true, true, true, false]);
 }
 
 use Fate::{Acknowledged, Failed, Refused, Sent};
