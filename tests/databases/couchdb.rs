@@ -2,27 +2,47 @@
 
 use crate::binary::{Run, measure};
 use crate::servers::database::{Database, Lease, Recipe};
-use crate::servers::installed;
-use crate::trust::{Subject, conforms};
+use crate::servers::{installed, write_certificates};
+use crate::speech::Http;
+use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::refused_where_there_is_none;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
 /// It stores its documents in its folder.
-fn pouchdb() -> Option<Lease> {
+fn command(folder: &Path, ports: &[u16]) -> Command {
+    let script = installed("pouchdb-server").expect("it is not missing");
+    let mut command = Command::new("node");
+    command.arg(script).args(["--host", "127.0.0.1", "--port", &ports[0].to_string()]);
+    command.args(["--no-stdout-logs", "--dir"]).arg(folder);
+    command.arg("--config").arg(folder.join("config.json"));
+    command
+}
+
+/// The same behind TLS, at its second port.
+fn command_with_tls(folder: &Path, ports: &[u16]) -> Command {
+    write_certificates(folder);
+    let mut command = command(folder, ports);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/tls.js");
+    command.env("NODE_OPTIONS", format!("--require \"{script}\"")).env("FOLDER", folder);
+    command.env("PORT", ports[0].to_string()).env("TLS_PORT", ports[1].to_string());
+    command
+}
+
+fn started(
+    name: &'static str,
+    ports: usize,
+    command: fn(&Path, &[u16]) -> Command,
+) -> Option<Lease> {
     let missing = installed("pouchdb-server").is_none().then_some("run make test-servers");
-    let command = |folder: &Path, ports: &[u16]| {
-        let script = installed("pouchdb-server").expect("it is not missing");
-        let mut command = Command::new("node");
-        command.arg(script).args(["--host", "127.0.0.1", "--port", &ports[0].to_string()]);
-        command.args(["--no-stdout-logs", "--dir"]).arg(folder);
-        command.arg("--config").arg(folder.join("config.json"));
-        command
-    };
     let up =
         |_: &_, ports: &[u16]| ureq::get(format!("http://127.0.0.1:{}", ports[0])).call().is_ok();
-    Recipe { name: "PouchDB", missing, ports: 1, command, up }.lease()
+    Recipe { name, missing, ports, command, up }.lease()
+}
+
+fn pouchdb() -> Option<Lease> {
+    started("PouchDB", 1, command)
 }
 
 const SUBJECT: Subject = Subject {
@@ -82,6 +102,11 @@ fn it_stands_still() {
 }
 
 #[test]
+fn writes_that_failed_are_looked_for() {
+    SUBJECT.fails_writes(|_| Http, 0);
+}
+
+#[test]
 fn what_is_not_there_is_refused() {
     let Some(server) = pouchdb() else { return };
     let address = (SUBJECT.address)(&server);
@@ -99,6 +124,14 @@ fn what_is_not_there_is_refused() {
     run = run.refused(3, &["refuses to log in \"ann\"", "wrong name or password"]);
     assert!(run.stages().next().is_none());
     conforms("couch_db", "wrong password");
+}
+
+#[test]
+fn certificates_are_checked() {
+    let Some(server) = started("PouchDB-TLS", 2, command_with_tls) else { return };
+    let port = server.port(1);
+    let (tls, plain) = (format!("https://127.0.0.1:{port}"), format!("http://127.0.0.1:{port}"));
+    checks_certificates("couch_db", &server, &tls, &plain);
 }
 
 #[test]

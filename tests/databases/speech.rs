@@ -228,3 +228,75 @@ impl Speech for Cql {
         [&[0x84, 0], &request[2..4], &[0], &length, &body].concat()
     }
 }
+
+/// HTTP, as CouchDB speaks it.
+pub(crate) struct Http;
+
+impl Http {
+    /// A request or a response with its body.
+    fn message(from: &mut Stream) -> Option<Vec<u8>> {
+        let (mut out, mut length, mut chunked) = (Vec::new(), 0, false);
+        loop {
+            let line = Self::line(from, &mut out)?;
+            match line.split_once(':').map(|(name, value)| (name, value.trim())) {
+                Some(("content-length", value)) => length = value.parse().ok()?,
+                Some(("transfer-encoding", value)) => chunked = value == "chunked",
+                _ => {}
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        while chunked {
+            let size = usize::from_str_radix(&Self::line(from, &mut out)?, 16).ok()?;
+            out = read_on(from, out, size + 2)?;
+            chunked = size > 0;
+        }
+        read_on(from, out, length)
+    }
+
+    /// The next line in lower case, without its end.
+    fn line(from: &mut Stream, out: &mut Vec<u8>) -> Option<String> {
+        let begun = out.len();
+        from.read_until(b'\n', out).ok().filter(|read| *read > 0)?;
+        Some(std::str::from_utf8(&out[begun..]).ok()?.trim_end().to_ascii_lowercase())
+    }
+}
+
+impl Speech for Http {
+    fn request(&self, from: &mut Stream, _: u64) -> Option<Vec<u8>> {
+        Self::message(from)
+    }
+
+    fn answer(&self, from: &mut Stream) -> Option<Vec<u8>> {
+        Self::message(from)
+    }
+
+    fn is_write(&self, request: &[u8]) -> bool {
+        let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.split(' ');
+        let (method, path) = (words.next(), words.next().unwrap_or_default());
+        // Not of a database, which has one segment.
+        match method {
+            Some("PUT") => path.trim_matches('/').contains('/'),
+            Some("POST") => path.contains("/_bulk_docs") || !path.contains("/_"),
+            _ => false,
+        }
+    }
+
+    fn number(&self, _: &[u8]) -> Option<u64> {
+        None
+    }
+
+    fn failed(&self, _: &[u8], _: Half) -> Vec<u8> {
+        let body = r#"{"error":"internal_server_error","reason":"it failed"}"#;
+        let length = body.len();
+        let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n";
+        format!("{head}Content-Length: {length}\r\n\r\n{body}").into_bytes()
+    }
+
+    fn nothing(&self) -> Option<Vec<u8>> {
+        Some(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".to_vec())
+    }
+}

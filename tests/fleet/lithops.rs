@@ -261,8 +261,9 @@ fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
     assert_eq!(lost(&ended.record), [1]);
     says("agent 1: its Python process was killed by SIGKILL");
-    // Three agents to the end, and what the fourth had reported.
-    assert!(sum(&ended.record, "ok") > 6 * 300, "{}", ended.record["stages"][0]["agents"]);
+    // Three agents to the end, and what the fourth had reported. If they had stopped with it, it
+    // would be about 1,000; a busy machine does not manage all 2,000.
+    assert!(sum(&ended.record, "ok") > 1_350, "{}", ended.record["stages"][0]["agents"]);
 }
 
 #[test]
