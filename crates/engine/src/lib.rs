@@ -37,6 +37,9 @@ pub use tickets::{LoadCounts, Ticket, Tickets};
 pub use turn::turn_ns;
 pub use watch::Watched;
 
+/// Whether the engine was built without optimization.
+pub const DEBUG_BUILD: bool = cfg!(debug_assertions);
+
 use springload_core::{clock, cores, generate, journal, measure, net, op, schema};
 use springload_driver as driver;
 use springload_workload as workload;

@@ -61,7 +61,7 @@ impl Environment {
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
         Self {
             springload: env!("CARGO_PKG_VERSION").to_owned(),
-            debug_build: cfg!(debug_assertions),
+            debug_build: springload_engine::DEBUG_BUILD,
             system: format!("{} {}", text(name.sysname()), text(name.release())),
             architecture: text(name.machine()),
             processor: proc_value("/proc/cpuinfo", "model name").unwrap_or_default(),
