@@ -77,7 +77,7 @@ pages: $(BINARY)
 	$(BINARY) man --out $(FILES)/man1
 	gzip -9 -n $(FILES)/man1/*.1
 
-# The licences of everything in the program, as they require. deny.toml alone lists which are
+# The licenses of everything in the program, as they require. deny.toml alone lists which are
 # accepted. Without network, because what is found there differs from day to day. Needs
 # cargo-about.
 notices:
@@ -87,9 +87,9 @@ notices:
 	cargo fetch --locked
 	cargo about generate --offline --locked --all-features --fail --config target/about.toml \
 	    --output-file $(FILES)/NOTICES.txt about.hbs
-	for licence in crates/report/assets/*/LICENSE; do \
-	    printf '\n%s\n\n' "Licence of $$(basename "$$(dirname "$$licence")"):" && \
-	    cat "$$licence" || exit 1; \
+	for license in crates/report/assets/*/LICENSE; do \
+	    printf '\n%s\n\n' "License of $$(basename "$$(dirname "$$license")"):" && \
+	    cat "$$license" || exit 1; \
 	done >> $(FILES)/NOTICES.txt
 
 $(BINARY):

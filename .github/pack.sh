@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licences, the notices of
+# pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licenses, the notices of
 # `make notices` and the documentation.
 set -euo pipefail
 binary=$1 name=$2 folder=$3

@@ -57,7 +57,7 @@ pub use measure::{FailedTimes, Histogram, Latency, OperationSummary, Outage, Ser
 pub use op::{Failure, OpKind};
 pub use plan::{Plan, PlanRecord, StagePlan, Threshold};
 pub use record::{
-    ClientRecord, Environment, Judgement, LoadRecord, ResultKind, RunRecord, RunResult,
+    ClientRecord, Environment, Judgment, LoadRecord, ResultKind, RunRecord, RunResult,
     ServerRecord, StageRecord, Verdict, Warning,
 };
 pub use report::{RunFileError, Unfit};

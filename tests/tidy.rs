@@ -959,7 +959,7 @@ fn packages_have_what_users_need() {
 }
 
 #[test]
-fn a_package_with_tests_or_without_licences_is_found() {
+fn a_package_with_tests_or_without_licenses_is_found() {
     let good =
         "Cargo.lock\nLICENSE-APACHE\nLICENSE-MIT\nsrc/generate/latest.rs\nsrc/verb/selftest.rs\n";
     assert!(packaged("a", good).is_empty());

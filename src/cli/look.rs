@@ -11,13 +11,13 @@ use std::os::unix::fs::MetadataExt as _;
 /// The look that suits stdout. Colors are for terminals, unless `NO_COLOR`, `CLICOLOR`,
 /// `CLICOLOR_FORCE` or `TERM` say otherwise.
 pub(in crate::cli) fn of_stdout(verbose: bool) -> Look {
-    let colour = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+    let color = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     let size = tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal());
     let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
     let width = columns.map_or(Look::default().width, |columns| {
         columns.clamp(Look::LEAST_WIDTH, Look::MOST_WIDTH)
     });
-    Look { width, colour, ascii: ascii(), verbose }
+    Look { width, color, ascii: ascii(), verbose }
 }
 
 /// Whether the locale lacks Unicode. Without any locale, as in many containers, the terminal is

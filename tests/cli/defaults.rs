@@ -42,8 +42,8 @@ fn the_documents_of_a_fill_that_are_under_way_at_once_are_bounded() {
 fn a_label_is_kept_as_it_was_given() {
     for verb in [&["run"][..], &["burst"], &["http", "http://127.0.0.1:9/", "-r", "1"]] {
         assert_eq!(plan(verb).get("label"), None, "{verb:?}");
-        let labelled = plan(&[verb, &["--label", " after <b>the</b> update "]].concat());
-        assert_eq!(labelled["label"], "after <b>the</b> update", "{verb:?}");
+        let labeled = plan(&[verb, &["--label", " after <b>the</b> update "]].concat());
+        assert_eq!(labeled["label"], "after <b>the</b> update", "{verb:?}");
     }
     for (label, says) in [("", "is empty"), ("a\tb", "one line"), (&"x".repeat(61), "60")] {
         let run = springload(["run", "--dry-run", "--label", label]);

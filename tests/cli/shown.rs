@@ -78,14 +78,14 @@ fn a_locale_without_unicode_gets_ascii() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_said_otherwise() {
-    let coloured = |line: &str| {
+fn colors_are_for_terminals_unless_said_otherwise() {
+    let colored = |line: &str| {
         let (_, folder) = shell(line);
         read(&folder, "all").contains("\u{1b}[")
     };
-    assert!(!coloured(&format!("{MISSED} >all 2>err")));
-    assert!(coloured(&format!("CLICOLOR_FORCE=1 {MISSED} >all 2>err")));
-    for (variable, colours) in
+    assert!(!colored(&format!("{MISSED} >all 2>err")));
+    assert!(colored(&format!("CLICOLOR_FORCE=1 {MISSED} >all 2>err")));
+    for (variable, colors) in
         [("A=1", true), ("NO_COLOR=1", false), ("TERM=dumb", false), ("CLICOLOR=0", false)]
     {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -100,6 +100,6 @@ fn colours_are_for_terminals_unless_said_otherwise() {
         let mut pty = Pty::start(command.current_dir(folder.path()));
         pty.finish();
         let shown = pty.shown();
-        assert_eq!(shown.contains("\u{1b}["), colours, "{variable}: {shown:?}");
+        assert_eq!(shown.contains("\u{1b}["), colors, "{variable}: {shown:?}");
     }
 }

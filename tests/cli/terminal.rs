@@ -35,7 +35,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
         {
             pty.wait_for(text);
         }
-        assert!(pty.shown().contains("\x1b[38;"), "there are colours");
+        assert!(pty.shown().contains("\x1b[38;"), "there are colors");
         assert_ne!(pty.modes(), pty.modes_before(), "keys come without Enter");
         pty.press("x");
         pty.press(key);
@@ -114,7 +114,7 @@ fn flags_and_environment_choose_what_is_shown() {
     };
     let plain = shown(&[], ("NO_COLOR", "1"));
     assert!(plain.contains(ENTER) && plain.contains("p99 ms"), "{plain}");
-    assert!(!plain.contains("\x1b[38;"), "no colours: {plain}");
+    assert!(!plain.contains("\x1b[38;"), "no colors: {plain}");
     for (arguments, variable) in
         [(&["--no-tui"][..], ("A", "1")), (&["-q"], ("A", "1")), (&[], ("TERM", "dumb"))]
     {

@@ -114,7 +114,7 @@ fn words_flags_and_values() {
             &["schema", "-n", "5"],
             &["cushion", "--database_name=db"],
             &["sweep"],
-            &["sweep", "-L", "colour=1,2"],
+            &["sweep", "-L", "color=1,2"],
             &["sweep", "-L", "batch=1,x", "--ops", "0"],
             &["report"],
             &["report", "DIR", "--chart", "pie"],

@@ -10,12 +10,12 @@ fn assets_are_the_files_that_are_named() {
     let mut checked = 0;
     for row in readme.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
-        let (name, licence, sum) = (cells[1], cells[3], cells[4]);
+        let (name, license, sum) = (cells[1], cells[3], cells[4]);
         let bytes = std::fs::read(folder.join(name)).expect("the file is there");
         let found = const_hex::encode(digest(&SHA256, &bytes));
         assert_eq!(found, sum, "{name}");
-        let (_, licence) = licence.split_once('(').expect("a link to the licence");
-        assert!(folder.join(licence.trim_end_matches(')')).is_file(), "{licence}");
+        let (_, license) = license.split_once('(').expect("a link to the license");
+        assert!(folder.join(license.trim_end_matches(')')).is_file(), "{license}");
         checked += 1;
     }
     assert_eq!(checked, 2);

@@ -114,8 +114,8 @@ fn no_format_has_what_steers_a_terminal_or_forges_a_line() {
             }
         }
     }
-    let colours = Look { colour: true, ..Look::default() };
-    let text = rendered(&evil, "text", colours).expect("text");
+    let colors = Look { color: true, ..Look::default() };
+    let text = rendered(&evil, "text", colors).expect("text");
     assert!(!text.contains("\u{1b}]") && !text.contains('\u{7}'), "{text:?}");
 }
 

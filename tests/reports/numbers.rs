@@ -89,7 +89,7 @@ fn record(truth: &BTreeMap<OpKind, Seconds>) -> RunRecord {
     record.stages.drain(..2);
     let crud = &mut record.stages[0];
     crud.elapsed_s = 2.0;
-    (crud.operations, crud.series) = (totals.summarise(2.0), series.finish().0);
+    (crud.operations, crud.series) = (totals.summarize(2.0), series.finish().0);
     let thresholds = ["read.p95 > 90m", "by_city.p99.9 > 90m", "by_city.service.max > 90m"];
     record.plan.thresholds = thresholds.map(|text| text.parse().expect("a threshold")).to_vec();
     record.refresh_warnings();

@@ -232,15 +232,15 @@ fn nothing_of_others_reaches_the_terminal_as_it_is() {
 }
 
 #[test]
-fn colours_change_nothing_else() {
+fn colors_change_nothing_else() {
     for (name, record) in all() {
-        let coloured = shown(&record, Look { colour: true, ..Look::default() });
-        assert!(coloured.contains("\u{1b}["), "{name}");
+        let colored = shown(&record, Look { color: true, ..Look::default() });
+        assert!(colored.contains("\u{1b}["), "{name}");
         let mut plain = String::new();
-        let mut rest = coloured.as_str();
+        let mut rest = colored.as_str();
         while let Some((before, after)) = rest.split_once("\u{1b}[") {
             plain.push_str(before);
-            rest = after.split_once('m').expect("a colour").1;
+            rest = after.split_once('m').expect("a color").1;
         }
         assert_eq!(plain + rest, wide(&record, 80), "{name}");
     }

@@ -87,7 +87,7 @@ impl Absent {
 }
 
 /// Finds the driver for an address by its scheme or its name. The first driver handles the
-/// stand-in, and reports addresses that no driver recognises.
+/// stand-in, and reports addresses that no driver recognizes.
 ///
 /// # Errors
 /// Fails if this program was built without the driver.

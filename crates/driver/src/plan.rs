@@ -224,7 +224,7 @@ pub enum Auth {
     ProxySha1,
 }
 
-/// A target that has been checked. Serialises without any [`Secret`](crate::Secret).
+/// A target that has been checked. Serializes without any [`Secret`](crate::Secret).
 pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
     /// The database, ready for load.
     type Target: Target;

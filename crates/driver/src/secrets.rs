@@ -1,6 +1,6 @@
 //! What plans are stored without: passwords, and settings that may be secret.
 //!
-//! Serialising a plan never writes them, so no caller has to remember to hide them. Code that needs
+//! Serializing a plan never writes them, so no caller has to remember to hide them. Code that needs
 //! them puts them back by name: see [`with_left_out`].
 
 use crate::mistake::strike_password;
@@ -49,7 +49,7 @@ pub type LeftOut = Map<String, Value>;
 /// `plan` as JSON, with what it is stored without; the pointers begin at the member `under`.
 ///
 /// # Errors
-/// Fails if the plan cannot be serialised.
+/// Fails if the plan cannot be serialized.
 pub fn with_left_out(
     plan: &impl Serialize,
     under: &str,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_serialised_has_a_secret_whatever_was_serialised_before() {
+    fn nothing_that_is_serialized_has_a_secret_whatever_was_serialized_before() {
         for plan in plans() {
             let stored = || serde_json::to_string(&plan).unwrap();
             let before = stored();

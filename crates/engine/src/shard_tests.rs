@@ -55,7 +55,7 @@ struct Run {
 
 impl Run {
     fn reads(&self) -> crate::measure::OperationSummary {
-        self.totals.summarise(self.elapsed_s).remove(0)
+        self.totals.summarize(self.elapsed_s).remove(0)
     }
 }
 
@@ -137,7 +137,7 @@ async fn run_from<T: Target, W: Workload + 'static>(
         totals.add(&interval);
     }
     totals.issued = result.issued;
-    let summary = totals.summarise(1.0);
+    let summary = totals.summarize(1.0);
     assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes.sent == 2 * it.requests));
     // A read-modify-write is begun once, and counts as two requests and also as one operation.
     let ended = |whole| -> u64 {
@@ -457,7 +457,7 @@ async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
     let run =
         run_workloads((server, rate(10.0, 1, 100)), (lanes, 9), Some(2), Arc::default()).await;
     assert_eq!((run.load.offered, run.load.begun), (9, 9));
-    let summaries = run.totals.summarise(run.elapsed_s);
+    let summaries = run.totals.summarize(run.elapsed_s);
     let of = |kind| summaries.iter().find(|it| it.kind == kind).unwrap();
     for (kind, ms) in
         [(OpKind::Read, 10.0), (OpKind::Update, 10.0), (OpKind::ReadModifyWrite, 20.0)]

@@ -98,7 +98,7 @@ impl Job<'_> {
         let shared = |plan: Plan| {
             let asked = output.noise.as_deref().and_then(|it| it.parse().ok());
             let noise = asked.unwrap_or_else(|| noise_of(&plan.command));
-            Ok(output.agents.share(plan.labelled(output.label.clone(), noise))?)
+            Ok(output.agents.share(plan.labeled(output.label.clone(), noise))?)
         };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),

@@ -79,8 +79,8 @@ impl<'a> View<'a> {
             Choice::Bar => Mode::Bar(Bar::default()),
             Choice::Tui => {
                 // https://no-color.org: set, and not empty.
-                let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-                Mode::Tui(Box::new(Tui::new(colour, ascii, bench.ending.clone())))
+                let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+                Mode::Tui(Box::new(Tui::new(color, ascii, bench.ending.clone())))
             }
         };
         let (stage, journal) = (String::new(), None);

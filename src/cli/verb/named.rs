@@ -120,8 +120,8 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
     if let Some(found) = exact {
         return Ok(found.file.clone());
     }
-    let labelled = nearest_saved(&saved, |it| it.is_readable() && it.label() == Some(&*text));
-    if let Some(found) = labelled.first() {
+    let labeled = nearest_saved(&saved, |it| it.is_readable() && it.label() == Some(&*text));
+    if let Some(found) = labeled.first() {
         return Ok(chosen(found));
     }
     let called = saved.iter().filter(|it| last_part(it) == text).collect::<Vec<_>>();

@@ -55,9 +55,9 @@ pub(in crate::cli) struct Outline {
     pub(in crate::cli) server: ServerOutline,
     pub(in crate::cli) stages: Vec<StageOutline>,
     #[serde(default, skip_serializing)]
-    thresholds: Vec<JudgementOutline>,
+    thresholds: Vec<JudgmentOutline>,
     #[serde(default, skip_serializing)]
-    regressions: Vec<JudgementOutline>,
+    regressions: Vec<JudgmentOutline>,
     /// As stored; older records have none.
     #[serde(default)]
     pub(in crate::cli) result: Option<RunResult>,
@@ -99,7 +99,7 @@ pub(in crate::cli) struct OperationOutline {
 }
 
 #[derive(Debug, Deserialize)]
-struct JudgementOutline {
+struct JudgmentOutline {
     broken: bool,
 }
 

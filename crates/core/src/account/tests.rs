@@ -40,7 +40,7 @@ impl Facts {
         let part = interval.kind(OpKind::Read).unwrap();
         *totals.issued.of(OpKind::Read) = part.ok + part.failed();
         totals.add(&interval);
-        let summaries: Vec<OperationSummary> = totals.summarise(self.measured_s);
+        let summaries: Vec<OperationSummary> = totals.summarize(self.measured_s);
         (self.response, self.without_client) = Default::default();
         (self.served, self.documents) = (0, (0, 0));
         self.failed.clear();

@@ -1,4 +1,4 @@
-//! Favours the newest numbers. Knows nothing about what makes a number new.
+//! Favors the newest numbers. Knows nothing about what makes a number new.
 
 use super::Stream;
 use super::zipfian::{THETA, Zipfian};

@@ -52,7 +52,7 @@ pub const fn mix(a: u64, b: u64, c: u64) -> u64 {
 
 /// Maps a uniform 64-bit draw to `0..bound` by multiplication and shift.
 ///
-/// No value is favoured by more than `bound / 2^64`, so nothing is rejected and one draw always
+/// No value is favored by more than `bound / 2^64`, so nothing is rejected and one draw always
 /// suffices. Source: Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019),
 /// section 3. A `bound` of 0 gives 0.
 pub const fn below(draw: u64, bound: u64) -> u64 {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The length of a frame header (RFC 9113, 4.1), which is enough to recognise a protocol.
+/// The length of a frame header (RFC 9113, 4.1), which is enough to recognize a protocol.
 const BEGINNING: usize = 9;
 
 /// What has arrived on a connection.
@@ -49,7 +49,7 @@ impl Arrivals {
         self.beginning.get()[..self.begun.get()].starts_with(bytes)
     }
 
-    /// Whether enough has arrived to recognise a protocol.
+    /// Whether enough has arrived to recognize a protocol.
     pub(super) const fn has_begun(&self) -> bool {
         self.begun.get() == BEGINNING
     }
@@ -102,7 +102,7 @@ impl AsyncRead for Tap {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { stream, arrivals, buffers, timestamps, clock } = &mut *self;
-        // The buffer from `h2` is uninitialised, and initialising it would cost more than copying
+        // The buffer from `h2` is uninitialized, and initializing it would cost more than copying
         // what arrives.
         let mut buffer = buffers.take();
         let room = into.remaining().min(buffer.len());

@@ -78,7 +78,7 @@ mod tests {
             *totals.issued.of(kind) = count + 1;
             totals.add(&interval);
         }
-        let kinds = totals.summarise(2.0);
+        let kinds = totals.summarize(2.0);
         let all = Merged::of(&kinds);
         assert_eq!((all.requests, all.issued, all.ok), (1_010, 1_012, 1_000));
         assert_eq!((all.failed(), all.unfinished), (10, 2));

@@ -234,7 +234,7 @@ impl Totals {
 
     /// The summaries of all kinds that were issued in a stage in which operations were begun for
     /// `measured_s` seconds.
-    pub fn summarise(&self, measured_s: f64) -> Vec<OperationSummary> {
+    pub fn summarize(&self, measured_s: f64) -> Vec<OperationSummary> {
         let none = KindInterval::default();
         let summary = |kind: OpKind| {
             let part = self.sum.kind(kind).unwrap_or(&none);
@@ -262,7 +262,7 @@ mod tests {
         *totals.issued.of(OpKind::Create) = 6;
         totals.add(&part(Failure::Rejected, Some("illegal_docid: no colon")));
         totals.add(&part(Failure::Rejected, Some("something else")));
-        let words = |totals: &Totals| failure_words(&totals.summarise(1.0));
+        let words = |totals: &Totals| failure_words(&totals.summarize(1.0));
         assert_eq!(words(&totals), "4 rejected: illegal_docid: no colon (status 400)");
         totals.add(&part(Failure::Timeout, None));
         let both = "4 rejected: illegal_docid: no colon (status 400); 2 timeout";
@@ -289,7 +289,7 @@ mod tests {
         let mut totals = Totals::default();
         totals.add(&interval);
         *totals.issued.of(OpKind::Update) = 12;
-        let summary = &totals.summarise(2.0)[0];
+        let summary = &totals.summarize(2.0)[0];
         assert_eq!(
             (summary.issued, summary.ok, summary.failed(), summary.unfinished),
             (12, 7, 3, 2)

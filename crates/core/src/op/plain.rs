@@ -1,6 +1,6 @@
 //! Decides which characters may appear in a line on a terminal.
 
-/// Whether a character is invisible, or could move a terminal's cursor, colour it, end its line, or
+/// Whether a character is invisible, or could move a terminal's cursor, color it, end its line, or
 /// change the direction of writing.
 pub fn steers(c: char) -> bool {
     c.is_control()

@@ -229,7 +229,7 @@ fn the_dictionary_is_uniform_in_lengths_and_symbols() {
     let alphabet = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!?";
     for (index, word) in (0..words::WORDS).map(|index| (index, dictionary.word(index))) {
         lengths[word.len() - 3] += 1;
-        // Neighbouring words share symbols: taking every fourth word counts each symbol once.
+        // Neighboring words share symbols: taking every fourth word counts each symbol once.
         for symbol in word.iter().filter(|_| index % 4 == 0) {
             symbols[alphabet.iter().position(|s| s == symbol).unwrap()] += 1;
         }

@@ -21,7 +21,7 @@ pub struct Fit {
 }
 
 /// A run's points as distances from the run's own mean.
-type Centred = Vec<(f64, f64)>;
+type Centered = Vec<(f64, f64)>;
 
 /// Sums of squares and products over all points.
 struct Sums {
@@ -37,9 +37,9 @@ impl Fit {
     /// freedom are the number of points, less one per group and one for the slope (e-Handbook,
     /// 1.3.6.7.2).
     pub fn of(groups: &[Vec<(f64, f64)>]) -> Option<Self> {
-        Self::through(groups, |centred, sums| {
-            let points: usize = centred.iter().map(Vec::len).sum();
-            let levels = centred.iter().filter(|group| !group.is_empty()).count();
+        Self::through(groups, |centered, sums| {
+            let points: usize = centered.iter().map(Vec::len).sum();
+            let levels = centered.iter().filter(|group| !group.is_empty()).count();
             let freedom = points.saturating_sub(levels + 1);
             let rest = (sums.yy - sums.xy * sums.xy / sums.xx).max(0.0);
             (rest / freedom as f64, freedom)
@@ -66,11 +66,11 @@ impl Fit {
     /// The line, with the variance of the noise and its degrees of freedom as given by `noise`.
     fn through(
         runs: &[Vec<(f64, f64)>],
-        noise: impl Fn(&[Centred], &Sums) -> (f64, usize),
+        noise: impl Fn(&[Centered], &Sums) -> (f64, usize),
     ) -> Option<Self> {
         let count: usize = runs.iter().map(Vec::len).sum();
-        let centred: Vec<Centred> = runs.iter().map(|run| centred(run)).collect();
-        let all = || centred.iter().flatten();
+        let centered: Vec<Centered> = runs.iter().map(|run| centered(run)).collect();
+        let all = || centered.iter().flatten();
         let mean =
             |of: fn(&(f64, f64)) -> f64| runs.iter().flatten().map(of).sum::<f64>() / count as f64;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
@@ -84,7 +84,7 @@ impl Fit {
         if count == 0 || alike(sums.xx, x) {
             return None;
         }
-        let (variance, freedom) = noise(&centred, &sums);
+        let (variance, freedom) = noise(&centered, &sums);
         if freedom == 0 {
             return None;
         }
@@ -109,7 +109,7 @@ impl Fit {
     }
 }
 
-fn centred(run: &[(f64, f64)]) -> Centred {
+fn centered(run: &[(f64, f64)]) -> Centered {
     let mean = |of: fn(&(f64, f64)) -> f64| run.iter().map(of).sum::<f64>() / run.len() as f64;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     run.iter().map(|point| (point.0 - x, point.1 - y)).collect()

@@ -1,6 +1,6 @@
 //! How much values vary around a level that may change meanwhile.
 
-/// The standard deviation of a single value, from the differences of neighbours: half of the mean
+/// The standard deviation of a single value, from the differences of neighbors: half of the mean
 /// square successive difference (J. von Neumann, R. H. Kent, H. R. Bellinson and B. I. Hart, "The
 /// mean square successive difference", Annals of Mathematical Statistics 12 (1941), 153–162). Slow
 /// changes, such as a drift, add little to it. Each slice is a separate series. `None` if there are
@@ -18,7 +18,7 @@ mod tests {
     use statrs::distribution::{ContinuousCDF, Normal};
 
     #[test]
-    fn neighbours_tell_how_much_values_vary() {
+    fn neighbors_tell_how_much_values_vary() {
         // By hand: differences of 2, −1 and 3 have a mean square of 14 / 3.
         let found = successive_deviation(&[&[1.0, 3.0, 2.0, 5.0]]).unwrap();
         assert!((found - (7.0f64 / 3.0).sqrt()).abs() < 1e-12, "{found}");

@@ -180,7 +180,7 @@ pub(super) struct CassandraMonitor {
 }
 
 impl CassandraMonitor {
-    /// One for each node of the data centre.
+    /// One for each node of the data center.
     pub(super) fn each(target: &Cassandra) -> Vec<Box<dyn Monitor>> {
         let place = target.table.place();
         let monitor = |host: &Arc<str>| Self {

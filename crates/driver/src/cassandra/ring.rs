@@ -2,7 +2,7 @@
 //!
 //! A node has the keys whose tokens are greater than the token before its own, up to and including
 //! its own; with several copies, the nodes that follow in the ring have them, too. Only the nodes
-//! of one data centre are known: there, whatever the replication strategy, the first node from a
+//! of one data center are known: there, whatever the replication strategy, the first node from a
 //! token on has a copy.
 
 use super::servers::Found;

@@ -182,7 +182,7 @@ impl Beside<'_> {
         let _ = within(self.servers.timeout, agreeing, CallError::clone).await;
     }
 
-    /// The nodes of the data centre, and the tokens of each.
+    /// The nodes of the data center, and the tokens of each.
     pub(super) async fn ring(&self) -> Result<Ring, CallError> {
         let local = self.ask("SELECT * FROM system.local", &[]).await?;
         // Servers before version 4, and ScyllaDB, have only the older table.

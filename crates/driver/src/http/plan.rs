@@ -196,7 +196,7 @@ fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
 /// Writes headers without their values.
 ///
 /// # Errors
-/// Fails if the serialiser does.
+/// Fails if the serializer does.
 pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(headers.iter().map(|header| mask(header)))
 }

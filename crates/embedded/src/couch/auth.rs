@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_and_basic_are_recognised() {
+    fn cookies_and_basic_are_recognized() {
         let auth = auth();
         let token = auth.log_in("admin", "secret", PEER).unwrap();
         let identity = auth.identify(&headers(COOKIE, &format!("a=b; AuthSession={token}")), PEER);

@@ -157,7 +157,7 @@ impl Plan {
     }
 
     /// The same plan, with the user's name for the run and what happens if this machine is busy.
-    pub fn labelled(self, label: Option<String>, noise: Noise) -> Self {
+    pub fn labeled(self, label: Option<String>, noise: Noise) -> Self {
         Self(PlanRecord { label: label.or(self.0.label), noise, ..self.0 })
     }
 

@@ -85,7 +85,7 @@ fn a_short_stage_says_how_long_it_must_be() {
 
 #[test]
 fn an_interval_of_a_stage_that_remembers_covers_the_truth() {
-    // Neighbouring seconds correlate by 0.8: in an earlier version, most such stages had no
+    // Neighboring seconds correlate by 0.8: in an earlier version, most such stages had no
     // interval, and a third of the others missed the true value.
     let covers = |trial: u64| {
         let mut level = 0.0;

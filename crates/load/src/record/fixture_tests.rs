@@ -45,7 +45,7 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
         client,
         verdict: Verdict::Closed,
         account: None,
-        operations: totals.summarise(elapsed_s),
+        operations: totals.summarize(elapsed_s),
         connections: PhaseTable::default(),
         series: series.finish().0,
         estimates: None,

@@ -50,7 +50,7 @@ pub use replication::{link_name, place_name};
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use served::Counted;
 pub use server::ServerRecord;
-pub use threshold::{Judgement, Unit};
+pub use threshold::{Judgment, Unit};
 pub use warning::{Code, Warning, unanswered};
 
 pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
@@ -101,7 +101,7 @@ pub struct RunRecord {
     pub warnings: Vec<Warning>,
     /// How the run compares with the plan's thresholds; only once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub thresholds: Vec<Judgement>,
+    pub thresholds: Vec<Judgment>,
     /// How the run compares with its baseline; only once the run has ended, and absent without a
     /// baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,7 +1,7 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
 use super::warning::DATA_WRONG;
-use super::{Code, Judgement, RunRecord, StageRecord, Unit, Verdict, Warning};
+use super::{Code, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::{LinkEnd, failure_words};
 use crate::op::Failure;
 use crate::plan::{Metric, Noise, Purpose, Quantity};
@@ -347,7 +347,7 @@ fn threshold(record: &RunRecord) -> Option<Found<'_>> {
 
 /// The run is worse than its baseline, by a threshold or by more than is allowed.
 fn regression(record: &RunRecord) -> Option<Found<'_>> {
-    let sure = |it: &&Judgement| !it.by_client || record.plan.noise == Noise::Warn;
+    let sure = |it: &&Judgment| !it.by_client || record.plan.noise == Noise::Warn;
     let by_threshold = record.thresholds.iter().filter(|it| it.is_regression()).filter(sure);
     let by_threshold = by_threshold.map(|it| it.expression.to_string());
     let broken = record.regressions.iter().filter(|it| it.broken).map(|it| {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// How the run compares with one threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Judgement {
+pub struct Judgment {
     /// The threshold: a condition that makes the run fail.
     pub expression: Threshold,
     /// The measured value, in `unit`; `None` if too little was measured.
@@ -46,7 +46,7 @@ pub enum Unit {
     PerSecond,
 }
 
-impl Judgement {
+impl Judgment {
     /// The value in seconds, as a ratio, as a count or per second.
     pub fn in_base_units(&self) -> Option<f64> {
         let value = self.value?;
@@ -59,7 +59,7 @@ impl Judgement {
 }
 
 /// Judges every threshold of the plan.
-pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
+pub(super) fn judge(record: &RunRecord) -> Vec<Judgment> {
     let one = |threshold: &Threshold| {
         let (limit, unit) = match threshold.limit {
             Limit::Time(ns) => (ns as f64 / 1e3, Unit::Us),
@@ -84,14 +84,14 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
         let by_client =
             broken && value.is_some_and(|value| by_client(record, threshold, (value, limit)));
         let limit = matches!(threshold.limit, Limit::Baseline(_)).then_some(limit);
-        Judgement { expression: *threshold, value, unit, broken, limit, problem, by_client }
+        Judgment { expression: *threshold, value, unit, broken, limit, problem, by_client }
     };
     record.plan.thresholds.iter().map(one).collect()
 }
 
-/// The judgement of a threshold whose limit is not known.
-fn without_baseline(threshold: &Threshold) -> Judgement {
-    Judgement {
+/// The judgment of a threshold whose limit is not known.
+fn without_baseline(threshold: &Threshold) -> Judgment {
+    Judgment {
         expression: *threshold,
         value: None,
         unit: Unit::of(threshold.metric),
@@ -115,7 +115,7 @@ fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f6
     other.is_some_and(|other| !threshold.comparison.holds(other, limit))
 }
 
-impl Judgement {
+impl Judgment {
     /// Whether it shows that the run is worse than its baseline.
     pub fn is_regression(&self) -> bool {
         self.broken && self.limit.is_some() && self.value.is_some()

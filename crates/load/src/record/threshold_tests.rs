@@ -7,9 +7,9 @@ use crate::record::fixture::{self, part, record};
 
 /// The value of an expression, and whether the run fails because of it.
 fn judged(expression: &str) -> (Option<f64>, bool) {
-    let judgement = record(&[expression]).thresholds.remove(0);
-    assert_eq!(judgement.value.is_none(), judgement.problem.is_some());
-    (judgement.value, judgement.broken)
+    let judgment = record(&[expression]).thresholds.remove(0);
+    assert_eq!(judgment.value.is_none(), judgment.problem.is_some());
+    (judgment.value, judgment.broken)
 }
 
 /// The value, which must exist, as a whole number.
@@ -144,9 +144,9 @@ fn values_have_units_and_base_units() {
         ("update.conflict > 4%", Unit::Percent, 0.05),
         ("bulk_insert.throughput <= 800", Unit::PerSecond, 800.0),
     ] {
-        let judgement = record(&[expression]).thresholds.remove(0);
-        assert_eq!(judgement.unit, unit, "{expression}");
-        let value = judgement.in_base_units().expect("a value");
+        let judgment = record(&[expression]).thresholds.remove(0);
+        assert_eq!(judgment.unit, unit, "{expression}");
+        let value = judgment.in_base_units().expect("a value");
         let off = (value - limit_in_base).abs() / limit_in_base;
         assert!(off < 0.01, "{expression}: {value} of {limit_in_base}");
     }
@@ -163,9 +163,9 @@ fn what_cannot_be_judged_is_broken_and_says_so() {
         ("delete.err > 90%", "nothing was measured"),
         ("delete.throughput > 1", "nothing was measured"),
     ] {
-        let judgement = record(&[expression]).thresholds.remove(0);
-        assert!(judgement.broken && judgement.value.is_none(), "{judgement:?}");
-        assert_eq!(judgement.problem.as_deref(), Some(says));
+        let judgment = record(&[expression]).thresholds.remove(0);
+        assert!(judgment.broken && judgment.value.is_none(), "{judgment:?}");
+        assert_eq!(judgment.problem.as_deref(), Some(says));
     }
     assert!(judged("update.p50 > 9s").0.is_some());
 }

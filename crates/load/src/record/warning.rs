@@ -143,7 +143,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     run(
         record.environment.debug_build,
         Code::DebugBuild,
-        "springload was built without optimisation; measure with cargo build --release",
+        "springload was built without optimization; measure with cargo build --release",
     );
     let own = own_server(&record.server);
     run(own.is_some(), Code::StandIn, &own.unwrap_or_default());

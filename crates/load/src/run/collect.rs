@@ -240,7 +240,7 @@ impl Collected {
         let elapsed_s = seconds(self.elapsed_ns());
         let measured_s = window_ns(stage, frame.connections).map_or(elapsed_s, seconds);
         let measured_s = measured_s.min(elapsed_s);
-        let operations = self.totals.summarise(measured_s);
+        let operations = self.totals.summarize(measured_s);
         let requests: u64 =
             operations.iter().filter(|it| it.kind.is_request()).map(|it| it.requests).sum();
         let mut lag = Histogram::default();

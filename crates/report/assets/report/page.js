@@ -9,10 +9,10 @@
   const shown = { stage: data.first, view: 'all', range: null };
   let plots = [];
 
-  // --- colours -------------------------------------------------------------------------------
+  // --- colors -------------------------------------------------------------------------------
 
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const setTheme = (theme) => { root.dataset.theme = theme; };
 
   const fade = (hex, share) => {
@@ -32,8 +32,8 @@
 
   const axis = ({ title, scale, names }, lines = []) => {
     const common = {
-      title: { text: title, font: { size: 12 } }, automargin: true, gridcolor: colour('line'),
-      zerolinecolor: colour('line'), linecolor: colour('line'), tickfont: { size: 11 },
+      title: { text: title, font: { size: 12 } }, automargin: true, gridcolor: color('line'),
+      zerolinecolor: color('line'), linecolor: color('line'), tickfont: { size: 11 },
     };
     if (names) {
       const told = [...names.keys()].filter((at) => at % Math.ceil(names.length / MOST_NAMES) === 0);
@@ -71,12 +71,12 @@
     customdata: chart.x.scale === 'nines'
       ? line.x.map((x) => `${Number((100 - 100 / x).toPrecision(8))} %`) : undefined,
     line: {
-      color: colour(`tone-${line.tone % 10}`), width: line.stroke === 'solid' ? 2 : 1.5,
+      color: color(`tone-${line.tone % 10}`), width: line.stroke === 'solid' ? 2 : 1.5,
       dash: line.stroke,
     },
     marker: { size: 5 },
     fill: chart.kind === 'errors' ? 'tozeroy' : 'none',
-    fillcolor: fade(colour(`tone-${line.tone % 10}`), 0.12),
+    fillcolor: fade(color(`tone-${line.tone % 10}`), 0.12),
     hovertemplate: chart.x.scale === 'nines'
       ? '%{customdata}: %{y:,.3~f} ms' : `%{y:,.4~r} ${unit(chart)}`,
   }));
@@ -159,9 +159,9 @@
     margin: { l: 12, r: 12, t: grid(chart) ? 56 : 12, b: 12 },
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',
-    font: { color: colour('ink'), family: getComputedStyle(document.body).fontFamily, size: 12 },
-    hoverlabel: { bgcolor: colour('card'), bordercolor: colour('line'),
-      font: { color: colour('ink'), size: 12 } },
+    font: { color: color('ink'), family: getComputedStyle(document.body).fontFamily, size: 12 },
+    hoverlabel: { bgcolor: color('card'), bordercolor: color('line'),
+      font: { color: color('ink'), size: 12 } },
     hovermode: grid(chart) || chart.x.scale === 'nines' ? 'closest' : 'x unified',
     // Where there are few points, the nearest is far.
     hoverdistance: grid(chart) ? 20 : -1,
@@ -179,7 +179,7 @@
   const band = ({ from_s: x0, to_s: x1, what, text }) => ({
     type: 'rect', xref: 'x', yref: 'paper', x0, x1, y0: 0, y1: 1, layer: 'below',
     line: { width: 0 },
-    fillcolor: fade(colour(BANDS[what]), 0.18),
+    fillcolor: fade(color(BANDS[what]), 0.18),
   });
 
   // The caption of a band: beside its beginning, or before its end where there is no room.
@@ -188,7 +188,7 @@
     return {
       x: late ? to_s : from_s, xref: 'x', xanchor: late ? 'right' : 'left',
       y: 1, yref: 'paper', yanchor: 'top', yshift: -16 * (row % 4), text, showarrow: false,
-      font: { size: 12, color: colour(BANDS[what]) }, bgcolor: fade(colour('card'), 0.75),
+      font: { size: 12, color: color(BANDS[what]) }, bgcolor: fade(color('card'), 0.75),
     };
   };
 
@@ -307,10 +307,10 @@
     });
   };
 
-  // With its title, on the colour that it is seen on.
+  // With its title, on the color that it is seen on.
   const image = async ({ chart, node }, format) => {
     const { xaxis, yaxis, ...rest } = node.layout;
-    const layout = { ...rest, width: 1000, height: 480, paper_bgcolor: colour('card'),
+    const layout = { ...rest, width: 1000, height: 480, paper_bgcolor: color('card'),
       title: { text: chart.title, x: 0.02, xanchor: 'left', font: { size: 17 } },
       margin: { l: 24, r: 24, t: grid(chart) ? 100 : 84, b: 24 }, xaxis, yaxis };
     const url = await Plotly.toImage({ data: node.data, layout }, { format, scale: 2 });

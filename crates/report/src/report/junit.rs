@@ -28,7 +28,7 @@ pub(super) enum End {
     Passed,
     /// The server did not meet a requirement.
     Failure(String),
-    /// There is no judgement: too little was measured, or it cannot be trusted.
+    /// There is no judgment: too little was measured, or it cannot be trusted.
     Error(String),
 }
 

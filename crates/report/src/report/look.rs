@@ -7,8 +7,8 @@ use crate::op::{plain, steers};
 pub struct Look {
     /// Columns; lines are cut or broken to fit.
     pub width: usize,
-    /// Use ANSI colours.
-    pub colour: bool,
+    /// Use ANSI colors.
+    pub color: bool,
     /// Use no characters beyond ASCII.
     pub ascii: bool,
     /// Show all figures, not only the usual ones.
@@ -23,14 +23,14 @@ impl Look {
 }
 
 impl Default for Look {
-    /// For files: 80 columns, Unicode, no colours.
+    /// For files: 80 columns, Unicode, no colors.
     fn default() -> Self {
-        Self { width: 80, colour: false, ascii: false, verbose: false }
+        Self { width: 80, color: false, ascii: false, verbose: false }
     }
 }
 
 /// Makes `text` safe to show: on one line, without characters that could move a terminal's cursor,
-/// colour it, or change the direction of writing; with `ascii`, without any beyond ASCII.
+/// color it, or change the direction of writing; with `ascii`, without any beyond ASCII.
 pub fn shown(text: &str, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

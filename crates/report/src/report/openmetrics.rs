@@ -58,7 +58,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
     nodes(record, &mut out);
     agents(record, &stages, &mut out);
     replication(record, &mut out);
-    judgements(record, &mut out);
+    judgments(record, &mut out);
     out.finish()
 }
 
@@ -334,7 +334,7 @@ fn agents(record: &RunRecord, stages: &[Stage<'_>], out: &mut Writer) {
     }
 }
 
-fn judgements(record: &RunRecord, out: &mut Writer) {
+fn judgments(record: &RunRecord, out: &mut Writer) {
     let help = "1 if the stage's numbers can be trusted.";
     out.family(gauge("springload_trustworthy", "", help));
     for stage in &record.stages {
@@ -354,15 +354,15 @@ fn judgements(record: &RunRecord, out: &mut Writer) {
         out.sample(&[("result", &result.words())], result.exit_status);
     }
     out.family(gauge("springload_threshold_broken", "", "1 if the run fails by the threshold."));
-    for judgement in &record.thresholds {
-        let expression = judgement.expression.to_string();
-        out.sample(&[("threshold", &expression)], u8::from(judgement.broken));
+    for judgment in &record.thresholds {
+        let expression = judgment.expression.to_string();
+        out.sample(&[("threshold", &expression)], u8::from(judgment.broken));
     }
     let help = "The measured value: seconds, a ratio, a count or documents per second.";
     out.family(gauge("springload_threshold_value", "", help));
-    for judgement in &record.thresholds {
-        if let Some(value) = judgement.in_base_units() {
-            out.sample(&[("threshold", &judgement.expression.to_string())], value);
+    for judgment in &record.thresholds {
+        if let Some(value) = judgment.in_base_units() {
+            out.sample(&[("threshold", &judgment.expression.to_string())], value);
         }
     }
     if !record.regressions.is_empty() {

@@ -1,6 +1,6 @@
 //! The outcome of a study, in one line.
 
-/// How good the outcome is, which determines its colour.
+/// How good the outcome is, which determines its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     /// As wanted.
@@ -13,7 +13,7 @@ pub enum Mood {
     Unknown,
 }
 
-/// The outcome of a study: how good it is, a mark that conveys the same without colours, and words.
+/// The outcome of a study: how good it is, a mark that conveys the same without colors, and words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pill {
     /// How good it is.

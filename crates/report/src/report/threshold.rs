@@ -3,7 +3,7 @@
 
 use super::number::{decimal, grouped, millis};
 use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
-use crate::record::{Judgement, Regression, RunRecord, Standing, Unit};
+use crate::record::{Judgment, Regression, RunRecord, Standing, Unit};
 
 /// A threshold as a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,30 +41,27 @@ pub fn missed_lines(record: &RunRecord) -> Vec<(usize, String)> {
 }
 
 impl Requirement {
-    fn of(judgement: &Judgement) -> Self {
-        let Threshold { metric, comparison, limit, .. } = judgement.expression;
+    fn of(judgment: &Judgment) -> Self {
+        let Threshold { metric, comparison, limit, .. } = judgment.expression;
         let asked = limit_words(metric, limit);
-        let name = format!(
-            "{} {} {asked}",
-            subject(judgement.expression.quantity()),
-            opposite(comparison)
-        );
-        let limit = match judgement.limit {
-            Some(own) => format!("{asked} ({})", number(own, judgement.unit)),
+        let name =
+            format!("{} {} {asked}", subject(judgment.expression.quantity()), opposite(comparison));
+        let limit = match judgment.limit {
+            Some(own) => format!("{asked} ({})", number(own, judgment.unit)),
             None => asked,
         };
-        let found = match (judgement.value, &judgement.problem) {
-            (Some(value), _) => Ok(number(value, judgement.unit)),
+        let found = match (judgment.value, &judgment.problem) {
+            (Some(value), _) => Ok(number(value, judgment.unit)),
             (None, Some(problem)) => Err(problem.clone()),
             (None, None) => Err("nothing is known about it".to_owned()),
         };
         Self {
-            subject: subject(judgement.expression.quantity()),
+            subject: subject(judgment.expression.quantity()),
             wanted: format!("{} {limit}", opposite(comparison)),
             name,
             limit,
             found,
-            met: !judgement.broken,
+            met: !judgment.broken,
         }
     }
 

@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(names(&two), ["4 connections", "8 connections"]);
         let same = [run(4, None, "10:00:00"), run(4, None, "11:00:00")];
         assert_eq!(names(&same), ["2026-01-01 10:00:00", "2026-01-01 11:00:00"]);
-        let labelled = [run(4, Some("old"), "10:00:00"), run(8, Some("new"), "11:00:00")];
-        assert_eq!(names(&labelled), ["old", "new"]);
+        let labeled = [run(4, Some("old"), "10:00:00"), run(8, Some("new"), "11:00:00")];
+        assert_eq!(names(&labeled), ["old", "new"]);
         let twice = [run(4, Some("x"), "10:00:00"), run(4, Some("x"), "11:00:00")];
         assert_eq!(names(&twice), ["x, 2026-01-01 10:00:00", "x, 2026-01-01 11:00:00"]);
     }

@@ -6,7 +6,7 @@ use crate::measure::Statistic;
 use crate::op::OpKind;
 use crate::plan::{Comparison, Limit, Metric, Quantity, Threshold};
 use crate::record::{
-    Code, Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict, bound_words,
+    Code, Judgment, RunRecord, RunResult, StageRecord, Unit, Verdict, bound_words,
 };
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
@@ -65,7 +65,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     own.plan.thresholds = thresholds.to_vec();
     own.conclude();
     // What is missed even without what the client may have added is really missed.
-    let sure = |it: &Judgement| match one(it, stage) {
+    let sure = |it: &Judgment| match one(it, stage) {
         Judged { outcome: StepOutcome::Missed, takes, .. } if client && it.by_client => {
             Judged { takes, ..of((StepOutcome::Undecided, CLIENT.to_owned())) }
         }
@@ -91,8 +91,8 @@ fn unaudited(record: &RunRecord) -> Option<&str> {
 }
 
 /// Judges one figure.
-fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
-    let Judgement { expression, value, unit, problem, .. } = judgement;
+fn one(judgment: &Judgment, stage: &StageRecord) -> Judged {
+    let Judgment { expression, value, unit, problem, .. } = judgment;
     let Threshold { kind, metric, comparison, limit } = *expression;
     let figure = Figure { stage, quantity: Quantity { kind, metric } };
     let name = format!("{}.{metric}", kind.map_or("all", OpKind::name));

@@ -15,8 +15,8 @@ pub(super) struct Ansi<W>(pub(super) W);
 
 /// The colors of the terminal's theme, by number, so that bold does not make them brighter.
 fn style(cell: &Cell) -> anstyle::Style {
-    let colour = AnsiColor::try_from(cell.fg).ok().map(|it| Ansi256Color::from_ansi(it).into());
-    anstyle::Style::new().fg_color(colour).effects(cell.modifier.into())
+    let color = AnsiColor::try_from(cell.fg).ok().map(|it| Ansi256Color::from_ansi(it).into());
+    anstyle::Style::new().fg_color(color).effects(cell.modifier.into())
 }
 
 impl<W: Write> Backend for Ansi<W> {

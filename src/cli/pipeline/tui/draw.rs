@@ -25,14 +25,14 @@ const ERROR_LINES: u16 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// Whether to use colors; bold and dim are used in any case.
-    pub(super) colour: bool,
+    pub(super) color: bool,
     /// Whether to avoid characters beyond ASCII.
     pub(super) ascii: bool,
 }
 
 impl Look {
-    fn fg(self, colour: Color) -> Style {
-        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    fn fg(self, color: Color) -> Style {
+        if self.color { Style::new().fg(color) } else { Style::new() }
     }
 }
 
@@ -131,7 +131,7 @@ struct Curve {
     points: Vec<Option<u64>>,
     /// Formats a value.
     text: fn(u64) -> String,
-    colour: Color,
+    color: Color,
 }
 
 /// Rate and percentiles over the last seconds.
@@ -141,16 +141,16 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let points = |value: fn(&Second) -> u64| -> Vec<Option<u64>> {
         model.seconds.iter().map(|it| it.as_ref().map(value)).collect()
     };
-    let times = |name: &str, ns, percentile, points, colour| {
+    let times = |name: &str, ns, percentile, points, color| {
         let now = if fresh { time(ns, earned(samples, percentile)) } else { "-".to_owned() };
-        Curve { name: name.to_owned(), now, points, text: |ns| time(ns, true), colour }
+        Curve { name: name.to_owned(), now, points, text: |ns| time(ns, true), color }
     };
     let rate = Curve {
         name: format!("ok {}/s", progress.unit),
         now: grouped(if fresh { progress.rate_per_s } else { 0 }),
         points: points(|it| it.ok),
         text: grouped,
-        colour: Color::Green,
+        color: Color::Green,
     };
     let p50 = times("p50 ms", progress.p50_ns, 50.0, points(|it| it.p50_ns), Color::Cyan);
     let p99 = times("p99 ms", progress.p99_ns, 99.0, points(|it| it.p99_ns), Color::Yellow);
@@ -176,7 +176,7 @@ fn draw_curve(frame: &mut Frame<'_>, area: Rect, curve: &Curve, look: Look) {
     frame.render_widget(Line::from(vec![Span::raw(&*curve.name), now]), bottom(left));
     let shown = &curve.points[curve.points.len().saturating_sub(usize::from(middle.width))..];
     let most = shown.iter().flatten().copied().max().unwrap_or(0);
-    draw_bars(frame, middle, shown, most.max(1), look.fg(curve.colour));
+    draw_bars(frame, middle, shown, most.max(1), look.fg(curve.color));
     if !shown.is_empty() {
         let top = Line::styled(format!("max {}", (curve.text)(most)), DIM);
         let first = Rect { height: right.height.min(1), ..right };

@@ -61,9 +61,9 @@ fn model(failures: &[(Failure, u64)]) -> Model {
     model
 }
 
-fn picture(model: &Model, (width, height): (u16, u16), colour: bool) -> Buffer {
+fn picture(model: &Model, (width, height): (u16, u16), color: bool) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-    terminal.draw(|frame| draw(frame, model, Look { colour, ascii: false })).expect("a picture");
+    terminal.draw(|frame| draw(frame, model, Look { color, ascii: false })).expect("a picture");
     terminal.backend().buffer().clone()
 }
 
@@ -106,21 +106,21 @@ fn before_the_first_second_is_over() {
 }
 
 #[test]
-fn without_colours_the_same_is_shown() {
+fn without_colors_the_same_is_shown() {
     let model = model(&[(Failure::Conflict, 7)]);
     let (plain, bright) = (picture(&model, (120, 24), false), picture(&model, (120, 24), true));
     assert_eq!(text(&plain), text(&bright));
-    let coloured = |it: &Buffer| {
+    let colored = |it: &Buffer| {
         it.content.iter().any(|cell| (cell.fg, cell.bg) != (Color::Reset, Color::Reset))
     };
-    assert!(coloured(&bright) && !coloured(&plain));
+    assert!(colored(&bright) && !colored(&plain));
 }
 
 #[test]
 fn without_unicode_the_same_is_shown_in_ascii() {
     let model = model(&[(Failure::Conflict, 7)]);
     let mut terminal = Terminal::new(TestBackend::new(120, 24)).expect("a terminal");
-    let look = Look { colour: false, ascii: true };
+    let look = Look { color: false, ascii: true };
     terminal.draw(|frame| draw(frame, &model, look)).expect("a picture");
     let ascii = text(terminal.backend().buffer());
     assert!(ascii.is_ascii() && !ascii.contains('?'), "{ascii}");

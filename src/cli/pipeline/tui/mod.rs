@@ -39,8 +39,8 @@ pub(super) struct Tui {
 
 impl Tui {
     /// A view that is not on the screen yet, with or without colors, in Unicode or in ASCII.
-    pub(super) fn new(colour: bool, ascii: bool, ending: Arc<Ending>) -> Self {
-        let (look, began) = (Look { colour, ascii }, Clock::system().now());
+    pub(super) fn new(color: bool, ascii: bool, ending: Arc<Ending>) -> Self {
+        let (look, began) = (Look { color, ascii }, Clock::system().now());
         Self { model: Model::default(), look, ending, began, drawn: 0, screen: None }
     }
 

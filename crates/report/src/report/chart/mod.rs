@@ -163,7 +163,7 @@ pub(super) enum Scale {
     Linear,
     /// Logarithmic.
     Log,
-    /// The logarithm of 1/(1 − q), labelled as the quantile q: 10 is 90 %, 100 is 99 %.
+    /// The logarithm of 1/(1 − q), labeled as the quantile q: 10 is 90 %, 100 is 99 %.
     Nines,
 }
 
@@ -178,7 +178,7 @@ pub(super) enum Stroke {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// The number of its colour; related lines share one.
+    /// The number of its color; related lines share one.
     pub(super) tone: usize,
     pub(super) stroke: Stroke,
     /// Hidden until the reader selects it.

@@ -56,8 +56,8 @@ pub(super) fn cards(runs: &[RunRecord]) -> Html {
     cards
 }
 
-/// The colour of a result; its mark and its name convey the same.
-const fn colour(kind: ResultKind) -> &'static str {
+/// The color of a result; its mark and its name convey the same.
+const fn color(kind: ResultKind) -> &'static str {
     match kind {
         ResultKind::Passed => "good",
         ResultKind::Stopped => "none",
@@ -72,7 +72,7 @@ fn headline_of(record: &RunRecord) -> Html {
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", headline.mark());
     line.push(&Html::tag("strong", headline.name()));
     line.push(&Html::tag("span class=\"why\"", &headline.words));
-    Html::element(&format!("p class=\"headline {}\"", colour(headline.kind)), &line)
+    Html::element(&format!("p class=\"headline {}\"", color(headline.kind)), &line)
 }
 
 /// Rate, p50, p99 and errors of the main stage, all kinds together.

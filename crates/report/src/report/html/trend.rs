@@ -54,7 +54,7 @@ fn result(trend: &Trend) -> Html {
                 items.push(&Html::tag("li", words));
             }
         }
-        let (colour, sign, words) = match counts {
+        let (color, sign, words) = match counts {
             (0, 0) if too_few(group).is_some() => ("none", '?', "Too few runs".to_owned()),
             (0, 0) => ("good", '✓', "No change found".to_owned()),
             (better, 0) => ("good", '✓', format!("{better} better, none worse")),
@@ -62,7 +62,7 @@ fn result(trend: &Trend) -> Html {
         };
         let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", sign);
         line.push(&Html::tag("strong", words));
-        inside.push(&Html::element(&format!("p class=\"headline {colour}\""), &line));
+        inside.push(&Html::element(&format!("p class=\"headline {color}\""), &line));
         inside.push(&Html::tag("p class=\"story\"", format!("{}: {}", group.command, span(group))));
         inside.push(&list("thresholds", items));
         let marks = group.marks.iter().map(|it| mark(group, it));

@@ -26,14 +26,14 @@ pub(super) fn details(runs: &[RunRecord]) -> Html {
 }
 
 fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
-    let (colour, mark) = match standing(record, stage) {
+    let (color, mark) = match standing(record, stage) {
         Standing::Good => ("good", '✓'),
         Standing::Fair => ("fair", '!'),
         Standing::Bad => ("bad", '✗'),
         Standing::Unknown => ("none", '?'),
     };
     let text = format!("{mark} {}: {}", stage.title(), verdict_words(record, stage));
-    Html::tag(&format!("span class=\"badge {colour}\""), text)
+    Html::tag(&format!("span class=\"badge {color}\""), text)
 }
 
 /// What springload itself did, and whether it managed to do everything.

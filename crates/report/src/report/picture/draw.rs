@@ -2,32 +2,32 @@
 
 use super::axis::{LETTERS, Places};
 use super::font;
-use super::shapes::{Anchor, Box4, Colour, Drawing, Shape};
+use super::shapes::{Anchor, Box4, Color, Drawing, Shape};
 use super::{Sheet, Tone};
 use crate::report::chart::{Band, Chart, CountGrid, Line, Map, Scale, Stroke, What};
 use crate::report::number::{decimal, grouped};
 
-const INK: Colour = Colour(27, 31, 36);
-const DIM: Colour = Colour(92, 102, 112);
-const GRID: Colour = Colour(223, 227, 232);
-const WHITE: Colour = Colour(255, 255, 255);
-const GOOD: Colour = Colour(26, 127, 55);
-const FAIR: Colour = Colour(138, 83, 0);
-const BAD: Colour = Colour(179, 32, 42);
+const INK: Color = Color(27, 31, 36);
+const DIM: Color = Color(92, 102, 112);
+const GRID: Color = Color(223, 227, 232);
+const WHITE: Color = Color(255, 255, 255);
+const GOOD: Color = Color(26, 127, 55);
+const FAIR: Color = Color(138, 83, 0);
+const BAD: Color = Color(179, 32, 42);
 /// The same as on the light page.
-const TONES: [Colour; 10] = [
-    Colour(37, 99, 201),
-    Colour(217, 115, 13),
-    Colour(180, 37, 154),
-    Colour(31, 138, 91),
-    Colour(109, 75, 208),
-    Colour(138, 109, 29),
-    Colour(11, 138, 156),
-    Colour(194, 51, 77),
-    Colour(91, 112, 131),
-    Colour(122, 154, 1),
+const TONES: [Color; 10] = [
+    Color(37, 99, 201),
+    Color(217, 115, 13),
+    Color(180, 37, 154),
+    Color(31, 138, 91),
+    Color(109, 75, 208),
+    Color(138, 109, 29),
+    Color(11, 138, 156),
+    Color(194, 51, 77),
+    Color(91, 112, 131),
+    Color(122, 154, 1),
 ];
-/// Colours of cells, from few requests to many.
+/// Colors of cells, from few requests to many.
 const SHADES: [[f64; 3]; 4] =
     [[219.0, 231.0, 245.0], [111.0, 168.0, 220.0], [42.0, 95.0, 165.0], [42.0, 15.0, 74.0]];
 /// The number of different shades.
@@ -60,7 +60,7 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
     }
     y += 6.0;
     for (tone, text) in &sheet.lines {
-        let (size, colour) = match tone {
+        let (size, color) = match tone {
             Tone::Good => (17.0, GOOD),
             Tone::Fair => (14.0, FAIR),
             Tone::Bad => (14.0, BAD),
@@ -71,7 +71,7 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
         for (at, line) in wrap(text, size).into_iter().enumerate() {
             y += LINE_HEIGHT + if size > 14.0 { 3.0 } else { 0.0 };
             let indent = if at > 0 { 20.0 } else { 0.0 };
-            out.text((EDGES.0 + indent, y), size, colour, Anchor::Start, line);
+            out.text((EDGES.0 + indent, y), size, color, Anchor::Start, line);
         }
     }
     y += 18.0;
@@ -208,7 +208,7 @@ fn most(map: &Map) -> f64 {
     map.rates.iter().flatten().flatten().copied().fold(1e-9, f64::max)
 }
 
-const fn of_band(band: &Band) -> Colour {
+const fn of_band(band: &Band) -> Color {
     match band.what {
         What::Outage | What::Silence => BAD,
         What::Pause => FAIR,
@@ -240,7 +240,7 @@ fn captions(chart: &Chart, x: &Places, top: f64, out: &mut Drawing) {
     }
 }
 
-fn colour(line: &Line) -> Colour {
+fn color(line: &Line) -> Color {
     TONES[line.tone % TONES.len()]
 }
 
@@ -251,7 +251,7 @@ fn stroke(line: &Line, lines: Vec<Vec<(f64, f64)>>) -> Shape {
         Stroke::Dot => &[2.0, 3.0],
     };
     let width = if line.stroke == Stroke::Solid { 2.0 } else { 1.5 };
-    Shape::Lines { colour: colour(line), width, dash, lines }
+    Shape::Lines { color: color(line), width, dash, lines }
 }
 
 /// One line, in pieces between its gaps, with marks at its points if there are few.
@@ -270,7 +270,7 @@ fn line(line: &Line, scale: Scale, x: &Places, y: &Places, out: &mut Drawing) {
         out.shapes.push(stroke(line, pieces));
     }
     if !marks.is_empty() {
-        out.shapes.push(Shape::Dots(colour(line), 2.7, marks));
+        out.shapes.push(Shape::Dots(color(line), 2.7, marks));
     }
 }
 
@@ -324,27 +324,27 @@ fn map(map: &Map, x: &Places, y: &Places, out: &mut Drawing) {
             let gap = if bottom - top > 4.0 { 1.0 } else { 0.0 };
             shaded.add(rate / most, (left, right), (top, bottom - gap));
             if map.edges.is_empty() {
-                let colour = if rate / most > 0.45 { WHITE } else { INK };
+                let color = if rate / most > 0.45 { WHITE } else { INK };
                 let at = (f64::midpoint(left, right), f64::midpoint(top, bottom) + 5.0);
-                texts.push((at, colour, decimal(*rate, 0)));
+                texts.push((at, color, decimal(*rate, 0)));
             }
         }
     }
     shaded.draw(out);
-    for (at, colour, text) in texts {
-        out.text(at, LETTERS, colour, Anchor::Middle, text);
+    for (at, color, text) in texts {
+        out.text(at, LETTERS, color, Anchor::Middle, text);
     }
 }
 
-/// The colour of a cell, from few requests (0) to the most (1).
-fn shade(share: f64) -> Colour {
+/// The color of a cell, from few requests (0) to the most (1).
+fn shade(share: f64) -> Color {
     let at = share * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
     let mix = |part: usize| {
         let (few, many) = (SHADES[below][part], SHADES[below + 1][part]);
         (few + (many - few) * (at - below as f64)).round() as u8
     };
-    Colour(mix(0), mix(1), mix(2))
+    Color(mix(0), mix(1), mix(2))
 }
 
 #[cfg(test)]

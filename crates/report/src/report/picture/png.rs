@@ -1,7 +1,7 @@
 //! A drawing as PNG.
 
 use super::font;
-use super::shapes::{Colour, Drawing, Shape, Text};
+use super::shapes::{Color, Drawing, Shape, Text};
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use std::io::{self, Write as _};
@@ -26,8 +26,8 @@ struct Pixels {
 
 impl Pixels {
     /// Paints the inside of a path, or its stroke.
-    fn paint<'a>(&mut self, path: &[Command], style: impl Into<Style<'a>>, colour: Colour) {
-        self.glaze(path, style, colour, 1.0);
+    fn paint<'a>(&mut self, path: &[Command], style: impl Into<Style<'a>>, color: Color) {
+        self.glaze(path, style, color, 1.0);
     }
 
     /// The same, but only partly opaque.
@@ -35,7 +35,7 @@ impl Pixels {
         &mut self,
         path: &[Command],
         style: impl Into<Style<'a>>,
-        Colour(red, green, blue): Colour,
+        Color(red, green, blue): Color,
         hides: f64,
     ) {
         let (mask, place) = Mask::new(path).style(style).render();
@@ -82,14 +82,14 @@ fn shape(shape: &Shape, pixels: &mut Pixels) {
     let mut path = Vec::new();
     let point = |(x, y): (f64, f64)| [x as f32, y as f32];
     match shape {
-        Shape::Boxes(colour, hides, boxes) => {
+        Shape::Boxes(color, hides, boxes) => {
             for &[left, top, width, height] in boxes {
                 path.clear();
                 path.add_rect(point((left, top)), width as f32, height as f32);
-                pixels.glaze(&path, Fill::NonZero, *colour, *hides);
+                pixels.glaze(&path, Fill::NonZero, *color, *hides);
             }
         }
-        Shape::Lines { colour, width, dash, lines } => {
+        Shape::Lines { color, width, dash, lines } => {
             for line in lines {
                 for (at, &to) in line.iter().enumerate() {
                     if at == 0 {
@@ -102,18 +102,18 @@ fn shape(shape: &Shape, pixels: &mut Pixels) {
             let dash: Vec<_> = dash.iter().map(|&length| length as f32).collect();
             let mut stroke = Stroke::new(*width as f32);
             stroke.join(Join::Round).cap(Cap::Butt).dash(&dash, 0.0);
-            pixels.paint(&path, stroke, *colour);
+            pixels.paint(&path, stroke, *color);
         }
-        Shape::Dots(colour, radius, dots) => {
+        Shape::Dots(color, radius, dots) => {
             for &dot in dots {
                 path.add_circle(point(dot), *radius as f32);
             }
-            pixels.paint(&path, Fill::NonZero, *colour);
+            pixels.paint(&path, Fill::NonZero, *color);
         }
         Shape::Text(text) => {
-            let Text { at, size, colour, .. } = text;
+            let Text { at, size, color, .. } = text;
             let letters = font::outlines(&text.words, *size, (text.left(), at.1));
-            pixels.paint(&letters, Fill::NonZero, *colour);
+            pixels.paint(&letters, Fill::NonZero, *color);
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use super::font;
 
-/// A colour: red, green, blue.
+/// A color: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
+pub(super) struct Color(pub(super) u8, pub(super) u8, pub(super) u8);
 
 /// How a text is aligned with its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Text {
     pub(super) at: (f64, f64),
     /// The height of its letters, including the space between lines.
     pub(super) size: f64,
-    pub(super) colour: Colour,
+    pub(super) color: Color,
     pub(super) anchor: Anchor,
     pub(super) words: String,
 }
@@ -45,18 +45,18 @@ pub(super) type Box4 = [f64; 4];
 /// One shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
-    /// Boxes of one colour, and their opacity, 0 to 1.
-    Boxes(Colour, f64, Vec<Box4>),
+    /// Boxes of one color, and their opacity, 0 to 1.
+    Boxes(Color, f64, Vec<Box4>),
     /// Lines from point to point, each without gaps.
     Lines {
-        colour: Colour,
+        color: Color,
         width: f64,
         /// Lengths of dashes and gaps, alternating; empty: a solid line.
         dash: &'static [f64],
         lines: Vec<Vec<(f64, f64)>>,
     },
     /// Dots with this radius.
-    Dots(Colour, f64, Vec<(f64, f64)>),
+    Dots(Color, f64, Vec<(f64, f64)>),
     Text(Text),
 }
 
@@ -71,15 +71,15 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Draws boxes of one colour that hide what is behind them.
-    pub(super) fn boxes(&mut self, colour: Colour, boxes: Vec<Box4>) {
-        self.shapes.push(Shape::Boxes(colour, 1.0, boxes));
+    /// Draws boxes of one color that hide what is behind them.
+    pub(super) fn boxes(&mut self, color: Color, boxes: Vec<Box4>) {
+        self.shapes.push(Shape::Boxes(color, 1.0, boxes));
     }
 
     /// Draws a straight line, a pixel wide.
-    pub(super) fn rule(&mut self, colour: Colour, from: (f64, f64), to: (f64, f64)) {
+    pub(super) fn rule(&mut self, color: Color, from: (f64, f64), to: (f64, f64)) {
         let lines = vec![vec![from, to]];
-        self.shapes.push(Shape::Lines { colour, width: 1.0, dash: &[], lines });
+        self.shapes.push(Shape::Lines { color, width: 1.0, dash: &[], lines });
     }
 
     /// Draws a text; returns where it ends.
@@ -87,11 +87,11 @@ impl Drawing {
         &mut self,
         at: (f64, f64),
         size: f64,
-        colour: Colour,
+        color: Color,
         anchor: Anchor,
         text: impl Into<String>,
     ) -> f64 {
-        let text = Text { at, size, colour, anchor, words: text.into() };
+        let text = Text { at, size, color, anchor, words: text.into() };
         let end = text.left() + font::width(&text.words, size);
         self.shapes.push(Shape::Text(text));
         end

@@ -1,7 +1,7 @@
 //! A drawing as SVG.
 
 use super::font::FAMILIES;
-use super::shapes::{Anchor, Colour, Drawing, Shape, Text};
+use super::shapes::{Anchor, Color, Drawing, Shape, Text};
 use std::fmt::Write as _;
 
 /// The drawing as the text of an SVG file.
@@ -23,7 +23,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
 
 fn shape(shape: &Shape, out: &mut String) -> std::fmt::Result {
     match shape {
-        Shape::Boxes(colour, hides, boxes) => {
+        Shape::Boxes(color, hides, boxes) => {
             let mut path = String::new();
             for [left, top, width, height] in boxes {
                 let [left, top] = [left, top].map(|it| number(*it));
@@ -32,9 +32,9 @@ fn shape(shape: &Shape, out: &mut String) -> std::fmt::Result {
             }
             let opacity =
                 if *hides < 1.0 { format!(" fill-opacity=\"{hides}\"") } else { String::new() };
-            writeln!(out, "<path fill=\"{}\"{opacity} d=\"{path}\"/>", hex(*colour))
+            writeln!(out, "<path fill=\"{}\"{opacity} d=\"{path}\"/>", hex(*color))
         }
-        Shape::Lines { colour, width, dash, lines } => {
+        Shape::Lines { color, width, dash, lines } => {
             let mut path = String::new();
             for line in lines {
                 for (at, (x, y)) in line.iter().enumerate() {
@@ -44,39 +44,39 @@ fn shape(shape: &Shape, out: &mut String) -> std::fmt::Result {
             }
             let dash = dash.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let dash = if dash.is_empty() { dash } else { format!(" stroke-dasharray=\"{dash}\"") };
-            let colour = hex(*colour);
+            let color = hex(*color);
             writeln!(
                 out,
-                "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash} \
+                "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"{dash} \
                  stroke-linejoin=\"round\" d=\"{path}\"/>"
             )
         }
-        Shape::Dots(colour, radius, dots) => {
-            writeln!(out, "<g fill=\"{}\">", hex(*colour))?;
+        Shape::Dots(color, radius, dots) => {
+            writeln!(out, "<g fill=\"{}\">", hex(*color))?;
             for (x, y) in dots {
                 let (x, y) = (number(*x), number(*y));
                 writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>")?;
             }
             writeln!(out, "</g>")
         }
-        Shape::Text(Text { at, size, colour, anchor, words }) => {
+        Shape::Text(Text { at, size, color, anchor, words }) => {
             let anchor = match anchor {
                 Anchor::Start => "",
                 Anchor::Middle => " text-anchor=\"middle\"",
                 Anchor::End => " text-anchor=\"end\"",
             };
             let (x, y) = (number(at.0), number(at.1));
-            let (colour, text) = (hex(*colour), escaped(words));
+            let (color, text) = (hex(*color), escaped(words));
             writeln!(
                 out,
-                "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\"{anchor}>{text}\
+                "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{color}\"{anchor}>{text}\
                  </text>"
             )
         }
     }
 }
 
-fn hex(Colour(red, green, blue): Colour) -> String {
+fn hex(Color(red, green, blue): Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 

@@ -240,7 +240,7 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
                 let own = record.server.own().unwrap_or("stand-in");
                 format!("{own}: these numbers say nothing about CouchDB")
             }
-            Code::DebugBuild => "springload was built without optimisation".to_owned(),
+            Code::DebugBuild => "springload was built without optimization".to_owned(),
             _ => warning.message.clone(),
         };
         let stage = warning.stage.as_ref().map(|stage| stage_title(stage) + ": ");

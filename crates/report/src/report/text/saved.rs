@@ -18,7 +18,7 @@ pub struct SavedRow {
     pub ago: String,
     /// Its label or, without one, what was measured.
     pub what: String,
-    /// The kind of result, for colours.
+    /// The kind of result, for colors.
     pub kind: ResultKind,
     /// The mark and the name of the result, such as `✓ PASSED`.
     pub lead: String,
@@ -124,7 +124,7 @@ mod tests {
         assert!(lines[2].ends_with("  ✗ FAILED  read p99 640 ms, lim…"), "{text}");
         let plain = saved_text(&rows, &[], Look { ascii: true, ..Look::default() });
         assert!(plain.is_ascii(), "{plain}");
-        let colour = saved_text(&rows[..1], &[], Look { colour: true, ..Look::default() });
-        assert!(colour.contains("\u{1b}[1m\u{1b}[32m✓ PASSED\u{1b}[0m  1 op/s"), "{colour:?}");
+        let color = saved_text(&rows[..1], &[], Look { color: true, ..Look::default() });
+        assert!(color.contains("\u{1b}[1m\u{1b}[32m✓ PASSED\u{1b}[0m  1 op/s"), "{color:?}");
     }
 }

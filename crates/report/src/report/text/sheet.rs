@@ -4,7 +4,7 @@ use crate::report::look::{Look, shown};
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The style of a text, if there are colours.
+/// The style of a text, if there are colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -17,7 +17,7 @@ pub(super) enum Tone {
 
 impl Tone {
     fn style(self) -> Style {
-        let strong = |colour: AnsiColor| Style::new().fg_color(Some(colour.into())).bold();
+        let strong = |color: AnsiColor| Style::new().fg_color(Some(color.into())).bold();
         match self {
             Self::Plain => Style::new(),
             Self::Strong => Style::new().bold(),
@@ -196,7 +196,7 @@ impl Sheet {
     }
 
     fn toned(&self, text: &str, tone: Tone) -> String {
-        if !self.look.colour || text.is_empty() || tone == Tone::Plain {
+        if !self.look.color || text.is_empty() || tone == Tone::Plain {
             return text.to_owned();
         }
         let style = tone.style();
@@ -291,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
-        let look = Look { colour: true, width: 12, ..Look::default() };
+    fn colors_take_no_room() {
+        let look = Look { color: true, width: 12, ..Look::default() };
         let mut sheet = Sheet::new(look);
         sheet.line("✗ ", Tone::Bad, "a line of text");
         sheet.table(&[vec![("x".to_owned(), Tone::Faint), ("1".to_owned(), Tone::Plain)]], &[]);
