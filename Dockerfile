@@ -28,7 +28,7 @@ COPY . .
 RUN find src crates -name '*.rs' -exec touch {} + \
     && cargo build --profile dist --locked --features databases,broker,push,http2 \
     && mkdir -p /image/usr/local/bin /image/etc/ssl/certs /image/runs /image/tmp \
-    && cp target/dist/springload /image/usr/local/bin/ \
+    && strip -o /image/usr/local/bin/springload target/dist/springload \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp LICENSE-APACHE LICENSE-MIT /image/ \
     && if [ -f target/package-files/NOTICES.txt ]; then \

@@ -67,7 +67,7 @@ $(MDBOOK):
 	cargo install --locked --quiet --root target/tools --no-default-features --features search mdbook
 
 # What packages contain besides the program, in target/package-files: completions and man pages.
-FILES = target/package-files
+FILES ?= target/package-files
 BINARY ?= target/dist/springload
 pages: $(BINARY)
 	rm -rf $(FILES)/man1 && mkdir -p $(FILES)
@@ -79,7 +79,7 @@ pages: $(BINARY)
 
 # The licenses of everything in the program, as they require. deny.toml alone lists which are
 # accepted. Without network, because what is found there differs from day to day. Needs
-# cargo-about.
+# cargo-about (cargo install --locked --features cli cargo-about).
 notices:
 	mkdir -p $(FILES)
 	sed -n 's/^allow = \[/accepted = [/; /^accepted/,/^]/p' deny.toml | cat - about.toml \
@@ -94,6 +94,7 @@ notices:
 
 $(BINARY):
 	cargo build --profile dist --locked --features databases,broker,push,http2
+	strip $@
 
 # Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
 deb: pages notices

@@ -43,6 +43,7 @@ mod observe;
 mod operations;
 mod origins;
 mod outage;
+mod packages;
 mod passwords;
 mod patience;
 mod places;

@@ -1,0 +1,114 @@
+//! The scripts that make what a release consists of.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::springload::BINARY;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn script(name: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(root.join(".github").join(name));
+    command.current_dir(root);
+    command
+}
+
+#[track_caller]
+fn printed(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The formula of a release with these archives.
+fn formula(folder: &Path, targets: &[&str]) -> Output {
+    let line = |(n, target): (usize, &&str)| {
+        format!("{}  springload-{VERSION}-{target}.tar.gz\n", n.to_string().repeat(64))
+    };
+    let sums: String = targets.iter().enumerate().map(line).collect();
+    fs::write(folder.join("SHA256SUMS"), sums).expect("a file");
+    let mut command = script("formula.sh");
+    command.args(["https://host/owner/springload", VERSION]).arg(folder.join("SHA256SUMS"));
+    command.output().expect("it runs")
+}
+
+const TARGETS: [&str; 5] = [
+    "aarch64-apple-darwin",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "x86_64-unknown-linux-gnu",
+    "x86_64-unknown-linux-musl",
+];
+
+#[test]
+fn an_archive_has_everything_and_the_formula_installs_from_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("NOTICES.txt"), "notices").expect("a file");
+    // The program itself takes long to compress.
+    fs::write(at("program"), format!("#!/bin/sh\nexec '{BINARY}' \"$@\"\n")).expect("a file");
+    fs::set_permissions(at("program"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let mut pack = script("pack.sh");
+    pack.arg(at("program")).arg("springload-x").arg(folder.path()).env("FILES", folder.path());
+    printed(&pack.output().expect("it runs"));
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(at("springload-x.tar.gz")).arg("-C").arg(folder.path());
+    printed(&tar.output().expect("tar is there"));
+    let packed = at("springload-x");
+    let program = Command::new(packed.join("springload")).arg("--version").output();
+    assert_eq!(printed(&program.expect("it runs")), format!("springload {VERSION}\n"));
+    for name in ["LICENSE-MIT", "LICENSE-APACHE", "NOTICES.txt", "README.md", "CHANGELOG.md"] {
+        assert!(packed.join(name).is_file(), "{name}");
+    }
+    for page in ["springload.1.gz", "springload-run.1.gz"] {
+        assert!(packed.join("man1").join(page).is_file(), "{page}");
+    }
+    let text = printed(&formula(folder.path(), &TARGETS));
+    let completions = text.lines().filter_map(|line| line.split('"').nth(1));
+    let completions: Vec<_> = completions.filter(|it| it.starts_with("completions/")).collect();
+    assert_eq!(completions.len(), 3, "{text}");
+    for name in completions {
+        let script = fs::read_to_string(packed.join(name)).expect("a completion");
+        assert!(script.contains("springload"), "{name}");
+    }
+}
+
+/// Each archive of a formula: for which system and processor, its address and its sum.
+fn archives(formula: &str) -> Vec<[String; 4]> {
+    let (mut archives, mut place) = (Vec::new(), [""; 3]);
+    for line in formula.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words[..] {
+            [system @ ("on_macos" | "on_linux"), "do"] => place[0] = system,
+            [processor @ ("on_arm" | "on_intel"), "do"] => place[1] = processor,
+            ["url", address] => place[2] = address.trim_matches('"'),
+            ["sha256", sum] => {
+                let [system, processor, address] = place;
+                let sum = sum.trim_matches('"');
+                archives.push([system, processor, address, sum].map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    archives
+}
+
+#[test]
+fn a_formula_names_each_archive_with_its_sum() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = archives(&printed(&formula(folder.path(), &TARGETS)));
+    let wanted = [(0, "on_macos", "on_arm"), (2, "on_macos", "on_intel")];
+    let wanted = wanted.into_iter().chain([(1, "on_linux", "on_arm"), (3, "on_linux", "on_intel")]);
+    let wanted = wanted.map(|(n, system, processor)| {
+        let releases = "https://host/owner/springload/releases/download";
+        let address = format!("{releases}/v{VERSION}/springload-{VERSION}-{}.tar.gz", TARGETS[n]);
+        [system.to_owned(), processor.to_owned(), address, n.to_string().repeat(64)]
+    });
+    assert_eq!(found, wanted.collect::<Vec<_>>());
+    let lacking = formula(folder.path(), &TARGETS[1..]);
+    assert!(!lacking.status.success());
+    let message = String::from_utf8_lossy(&lacking.stderr);
+    assert!(message.contains("aarch64-apple-darwin.tar.gz"), "{message}");
+}
