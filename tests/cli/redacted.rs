@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use springload::embedded::Options;
 
 use crate::proxy::{Message, Proxy};
+use crate::pty::Pty;
 use crate::servers::Server;
-use crate::springload::{Finished, Run, springload};
+use crate::springload::{BINARY, Finished, Run, springload};
 
 /// Long and odd enough to be recognized anywhere, and each used in its own place.
 const SECRETS: [&str; 7] = [
@@ -155,6 +157,24 @@ fn what_http_sends_and_receives_is_not_said_again() {
     let list = format!("{url}\n{line}\n");
     fs::write(run.folder().join("urls.txt"), list).expect("a file");
     discreet(&["http", "-f"], &run.finish(), true);
+}
+
+/// A database that is named like a secret: the live view shows its name.
+#[test]
+fn the_live_view_is_as_careful() {
+    let (_server, proxy) = echo();
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = format!("{}/{}", proxy.url.replace("://", "://ann@"), SECRETS[1]);
+    let header = format!("X-Api-Key: {}", SECRETS[1]);
+    let mut command = Command::new(BINARY);
+    command.args(["run", &target, "-H", &header, "-d", "10m", "-c", "1", "--docs", "20"]);
+    command.arg("--output").arg(folder.path().join("out")).env("SPRINGLOAD_PASSWORD", SECRETS[0]);
+    let mut pty = Pty::start(&mut command);
+    pty.wait_for("p99 ms");
+    pty.wait_for("***");
+    pty.press("q");
+    pty.finish();
+    without("the live view", &pty.shown());
 }
 
 #[test]
