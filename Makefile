@@ -93,11 +93,13 @@ notices:
 	done >> $(FILES)/NOTICES.txt
 
 $(BINARY):
-	cargo build --profile dist --locked --features databases,broker,push,http2
-	strip $@
+	cargo build --profile dist --locked --features databases,broker,push,http2,ycsb-java
 
 # Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
+# Stripped here, whoever has built it.
 deb: pages notices
+	strip target/dist/springload
 	cargo deb --no-build --profile dist
 rpm: pages notices
+	strip target/dist/springload
 	cargo generate-rpm --profile dist

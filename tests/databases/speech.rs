@@ -229,7 +229,7 @@ impl Speech for Cql {
     }
 }
 
-/// HTTP, as CouchDB speaks it.
+/// HTTP, as CouchDB speaks it. Without HEAD, whose responses have no body.
 pub(crate) struct Http;
 
 impl Http {
