@@ -208,7 +208,7 @@ impl OwnBudget {
     fn next(&self, mixed: u64) -> Option<usize> {
         let left = || self.left.iter().map(|left| left.load(Ordering::Relaxed));
         let sum = left().fold(mixed, u64::saturating_add);
-        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        let number = count(&self.drawn);
         let mut draw = below(mix(self.seed, number, 0), sum).checked_sub(mixed)?;
         let place = left().position(|left| {
             let is_it = draw < left;
@@ -225,7 +225,7 @@ impl OwnBudget {
     /// The number of the next request among all requests of its operation, over all connections.
     fn turn(&self, place: usize) -> u64 {
         let (group, groups) = self.group;
-        self.begun[place].fetch_add(1, Ordering::Relaxed) * groups + group
+        count(&self.begun[place]) * groups + group
     }
 
     /// Notes that a request of an operation has made a value.
@@ -263,6 +263,14 @@ impl OwnBudget {
     fn end(&self, place: usize) {
         self.left[place].store(0, Ordering::Relaxed);
     }
+}
+
+/// Adds one, and returns the number before. Only one thread counts, so this need not be one step,
+/// which takes the processor longer.
+fn count(counter: &AtomicU64) -> u64 {
+    let number = counter.load(Ordering::Relaxed);
+    counter.store(number + 1, Ordering::Relaxed);
+    number
 }
 
 /// The operations of a mix, interleaved with those that the plan defines.

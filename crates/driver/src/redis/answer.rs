@@ -117,9 +117,12 @@ fn length(text: &[u8]) -> Result<Option<u64>, Wrong> {
     if text == b"-1" {
         return Ok(None);
     }
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(text).ok().filter(|_| digits);
-    number.and_then(|text| text.parse().ok()).map(Some).ok_or(Wrong::Malformed)
+    let append = |number: u64, &byte: &u8| {
+        let digit = u64::from(byte.wrapping_sub(b'0'));
+        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit) }
+    };
+    let number = text.iter().try_fold(0, append).filter(|_| !text.is_empty());
+    number.map(Some).ok_or(Wrong::Malformed)
 }
 
 use crate::call::CallError;
@@ -306,9 +309,16 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_told_from_one_that_is_too_large() {
-        for bytes in
-            ["HTTP/1.1 400 Bad Request\r\n", "\r\n", "$x\r\n", "$1\r\nabc", "+a\rb", "*-2\r\n"]
-        {
+        for bytes in [
+            "HTTP/1.1 400 Bad Request\r\n",
+            "\r\n",
+            "$\r\n",
+            "$x\r\n",
+            "$1\r\nabc",
+            "+a\rb",
+            "*-2\r\n",
+            "*18446744073709551616\r\n",
+        ] {
             assert_eq!(end(bytes.as_bytes()), Err(Wrong::Malformed), "{bytes:?}");
         }
         let endless = vec![b'+'; MOST_LINE];
