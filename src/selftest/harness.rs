@@ -23,6 +23,9 @@ pub(super) enum Broken {
     /// The plan was refused.
     #[error("the plan: {0}")]
     Plan(String),
+    /// The operations did not give what a claim is about.
+    #[error("{0}")]
+    Operations(&'static str),
 }
 
 /// The load on the null responder, and its faults.

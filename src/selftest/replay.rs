@@ -83,17 +83,32 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         .collect();
     let mut lanes = Vec::new();
     for handle in handles {
-        let shard = handle.join().map_err(|_| std::io::Error::other("a thread panicked"))??;
+        let shard = handle.join().map_err(|_| Broken::Operations("a thread panicked"))??;
         lanes.extend(shard.lanes);
     }
     lanes.sort_by_key(|lane| lane.connection);
     let mut whole = Context::new(&SHA256);
     for lane in lanes {
         if lane.times.kinds.get(OpKind::Read).is_none_or(|it| it.ok == 0) {
-            return Err(std::io::Error::other("a connection has read nothing").into());
+            return Err(Broken::Operations("a connection has read nothing"));
         }
         whole.update(lane.workload.digest.finish().as_ref());
     }
     let digest = whole.finish();
     Ok(digest.as_ref().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_operations_are_no_proof_and_other_operations_are_other_digests() {
+        let documents = SchemaPlan::documents(42, &[SchemaPlan::built_in()]).unwrap();
+        let documents = Arc::new(documents);
+        let nothing = digest(&documents, 0, 2).unwrap_err();
+        assert_eq!(nothing.to_string(), "a connection has read nothing");
+        let digests = [3_200, 4_800].map(|operations| digest(&documents, operations, 2).unwrap());
+        assert_ne!(digests[0], digests[1]);
+    }
 }

@@ -94,3 +94,13 @@ fn a_fill_that_times_out_names_what_helps() {
     let warning = warnings.iter().find(|it| it["code"] == "fill_timed_out").expect("a warning");
     assert_eq!(warning["stage"], "bulk_insert");
 }
+
+/// Its figures are not those of the program that people use.
+#[test]
+fn a_debug_build_says_so() {
+    let is_debug = env!("CARGO_BIN_EXE_springload").contains("/debug/");
+    let run = measure(["run", "basic", "--duration", "100ms"]);
+    assert_eq!(run.record["environment"]["debug_build"], is_debug);
+    let report = run.full_report();
+    assert_eq!(report.contains("was built without optimization"), is_debug, "{report}");
+}
