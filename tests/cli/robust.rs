@@ -35,8 +35,13 @@ fn closed() -> Stdio {
 fn what_cannot_be_printed_is_an_error_and_a_reader_that_leaves_is_none() {
     let run = measure(["run", "--docs", "20", "--ops", "20", "-c", "2"]);
     let folder = run.output().display().to_string();
+    let har = run.output().join("a.har").display().to_string();
+    let request = r#"{"method": "GET", "url": "http://a/x", "headers": []}"#;
+    let entries = format!(r#"[{{"request": {request}, "response": {{"status": 200}}}}]"#);
+    fs::write(&har, format!(r#"{{"log": {{"entries": {entries}}}}}"#)).expect("it is written");
     for words in [
         &["--help"][..],
+        &["help", "run"],
         &["run", "-h"],
         &["--version"],
         &["completions", "bash"],
@@ -49,6 +54,8 @@ fn what_cannot_be_printed_is_an_error_and_a_reader_that_leaves_is_none() {
         &["report", &folder, "--format", "html"],
         &["show", &folder, "--format", "json"],
         &["list", &folder],
+        &["trend", &folder],
+        &["import", &har],
     ] {
         let (code, stderr) = onto(full(), words);
         assert_eq!((code, stderr.matches("No space left").count()), (1, 1), "{words:?}: {stderr}");
