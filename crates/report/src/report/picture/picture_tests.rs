@@ -153,6 +153,9 @@ fn there_is_a_letter_for_every_sign() {
     {
         assert!(font::has(sign), "{sign:?}");
     }
+    let outlines = |text| font::outlines(text, 16.0, (0.0, 0.0));
+    assert!(!font::has('中') && !outlines("中").is_empty(), "a box for what is missing");
+    assert!(font::has(' ') && outlines(" ").is_empty());
     let texts = draw::sheet(&Sheet::new(&[fleet(3), record(&["read.max > 1ms"])], None));
     for shape in texts.shapes {
         if let shapes::Shape::Text(text) = shape {
