@@ -172,3 +172,21 @@ fn a_run_that_gave_up_is_audited_when_the_server_is_back() {
     let audited = run.operation("audit", "verify");
     assert!(number(&audited["ok"]) >= 200, "{audited}: {}", run.stderr);
 }
+
+#[test]
+fn a_server_that_is_silent_longer_than_a_burst_is_given_up_on() {
+    let victim = Victim::stand_in();
+    let target = victim.target("bursts");
+    let words = ["burst", &target, "-c=4", "--repeat=20", "-d=1s", "--timeout=300ms"];
+    let run = Run::of(&words).args(&["--give-up=2s"]).start();
+    while !run.has_begun() {
+        sleep(Duration::from_millis(10));
+    }
+    assert!(victim.freeze(true));
+    let run = run.finish();
+    assert!(victim.freeze(false));
+    assert_eq!((run.code, &run.record["ended"]["by"]), (3, &"unreachable".into()));
+    // It answered in the first one or two. Two seconds later it is checked, which takes as long.
+    let bursts = run.stages().count();
+    assert!((4..12).contains(&bursts), "{bursts}: {}", run.stderr);
+}

@@ -81,3 +81,63 @@ fn a_server_that_serves_nobody_is_given_up_in_the_end() {
     assert!(!patience.failed(now) && patience.ask(now + 101 * MS));
     assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, now + 101 * MS), None);
 }
+
+/// Bursts, for example, are stages shorter than the patience.
+#[test]
+fn silence_counts_across_stages_but_not_the_pause_between_them() {
+    let silent = |millis: [u64; 2]| {
+        let patience = Patience::new(100 * MS);
+        assert!(!patience.failed(1_000 * MS) && !patience.failed(1_060 * MS));
+        patience.begin(100 * MS);
+        // A stage without any operation changes nothing.
+        patience.begin(100 * MS);
+        let again = millis.map(|at| patience.failed(at * MS));
+        (patience, again)
+    };
+    let (patience, over) = silent([5_000, 5_041]);
+    assert_eq!(over, [false, true]);
+    assert!(patience.ask(5_041 * MS), "the server is checked before that");
+    // The third stage has only as much patience as is left.
+    let (patience, _) = silent([5_000, 5_030]);
+    patience.begin(100 * MS);
+    assert!(!patience.failed(9_000 * MS) && patience.failed(9_011 * MS));
+    // An answer in between, and a stage with more patience.
+    let (patience, _) = silent([5_000, 5_030]);
+    patience.begin(100 * MS);
+    patience.answered();
+    assert!(!patience.failed(9_000 * MS) && !patience.failed(9_100 * MS));
+    let (patience, _) = silent([5_000, 5_030]);
+    patience.begin(200 * MS);
+    assert!(!patience.failed(9_000 * MS) && !patience.failed(9_110 * MS));
+    // What follows after giving up, such as an audit, has all the time again.
+    let (patience, over) = silent([5_000, 5_050]);
+    assert_eq!(over, [false, true]);
+    assert!(patience.ask(5_050 * MS));
+    let gone = patience.judge(SILENT, Failure::Timeout, 5_060 * MS);
+    assert_eq!(gone, Some(StopReason::Unreachable));
+    patience.begin(100 * MS);
+    assert!(!patience.failed(9_000 * MS) && !patience.failed(9_100 * MS));
+    assert!(patience.failed(9_101 * MS));
+}
+
+#[test]
+fn checks_that_stages_cut_off_go_on_in_the_next() {
+    let patience = Patience::new(2 * SECOND_NS);
+    let mut now = SECOND_NS;
+    let mut stage = |over: bool| {
+        patience.begin(2 * SECOND_NS);
+        assert!(!over || patience.failed(now) && patience.ask(now) && !patience.ask(now));
+        let answer_ns = patience.answer_ns();
+        for _ in 0..7 {
+            patience.failed(now);
+            now += SECOND_NS / 10;
+        }
+        // The pause before the next one.
+        now += 60 * SECOND_NS;
+        answer_ns / (SECOND_NS / 10)
+    };
+    assert_eq!([false; 4].map(&mut stage), [20; 4], "2.4 s of silence");
+    assert_eq!([true; 5].map(&mut stage), [20, 14, 8, 2, 1]);
+    patience.answered();
+    assert_eq!(stage(false), 20, "an answer ends the doubt");
+}

@@ -4,7 +4,7 @@ use super::observe::Observing;
 use super::replicate::Replicas;
 use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
-use crate::engine::{Deal, Stop};
+use crate::engine::{Deal, Patience, Stop};
 use crate::journal::Journal;
 use crate::net::Relay;
 use crate::plan::{DrillTimes, Plan, ProbePlan, Purpose, StagePlan};
@@ -41,6 +41,8 @@ pub(super) struct Bench<'a> {
     pub(super) part: Part,
     /// The journal where writes are noted, if they are.
     pub(super) journal: Option<Arc<Journal>>,
+    /// How long the server may be silent.
+    pub(super) patience: Arc<Patience>,
     /// When the load was given up, if it was.
     pub(super) gave_up: Cell<Option<Nanos>>,
     /// The thread that observes the servers, if they are observed.
@@ -71,6 +73,7 @@ impl<'a> Bench<'a> {
             pinned: false,
             part: Part::WHOLE,
             journal: None,
+            patience: Arc::new(Patience::new(plan.patience_ns())),
             gave_up: Cell::default(),
             observing: None,
             replicas: None,

@@ -4,9 +4,7 @@ use super::RunError;
 use super::bench::Bench;
 use super::collect::window_ns;
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{
-    Details, Patience, ShardPlan, ShardResult, ShardWork, Start, Worked, Workloads,
-};
+use crate::engine::{Details, ShardPlan, ShardResult, ShardWork, Start, Worked, Workloads};
 use crate::measure::{HiccupMeter, Hiccups, Interval, Pulse};
 use crate::plan::{MeasurementPlan, StagePlan};
 use std::io;
@@ -48,7 +46,7 @@ impl Load {
         let (sink, source) = channel();
         let pulse = Arc::new(Pulse::new(shards));
         let hiccups = HiccupMeter::start()?;
-        let patience = Arc::new(Patience::new(bench.patience_ns(stage)));
+        bench.patience.begin(bench.patience_ns(stage));
         let threads = work
             .into_iter()
             .map(|work| {
@@ -64,7 +62,7 @@ impl Load {
                     window_ns: window_ns(stage, plan.connections),
                     pulse: pulse.clone(),
                     timeout_ns: plan.timeout_ns,
-                    patience: patience.clone(),
+                    patience: bench.patience.clone(),
                     gather_ns: gather_ns(stage),
                     fill_chunk: bench.window(stage).map(|window| window / 100),
                     pinned: bench.pinned,
