@@ -73,6 +73,14 @@ fn redirects_stay_where_they_are_if_asked_for_and_do_not_go_round_for_ever() {
     let finished = siege(&["-c1", "-r1", &format!("{}/loop", server.url)]);
     assert_eq!((finished.code, server.seen().len()), (3, 11));
     assert_eq!(finished.operation("urls", "request")["failures"]["protocol"], 1);
+    assert!(finished.stderr.contains("more than 10 redirects"), "{}", finished.stderr);
+    for place in ["javascript:alert(1)", "http://["] {
+        let server = Server::start();
+        let finished = siege(&["-c1", "-r1", &format!("{}/redirect/302?{place}", server.url)]);
+        assert_eq!((finished.code, server.seen().len()), (3, 1), "{place}");
+        let why = "its Location is not an address of HTTP";
+        assert!(finished.stderr.contains(why), "{place}: {}", finished.stderr);
+    }
 }
 
 #[test]

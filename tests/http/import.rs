@@ -100,6 +100,9 @@ fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
     let mut aborted = entry("GET", &format!("{shop}/slow"), &Value::Null);
     aborted["response"]["status"] = json!(0);
     entries.extend([cached, aborted]);
+    for address in ["ws://shop.example/live", "data:text/plain,x", "/relative"] {
+        entries.push(entry("GET", address, &Value::Null));
+    }
     let har = recorded(folder.path(), &entries);
     let list = springload(["import", &har]).stdout.replace(&har, "session.har");
     assert!(!list.contains("s3cret"), "{list}");

@@ -221,14 +221,14 @@ fn share(progress: &Progress) -> f64 {
 fn describe(progress: &Progress) -> String {
     let most = progress.planned.filter(|_| progress.is_most);
     let most = most.map_or_else(String::new, |most| format!(" of at most {most}"));
+    // While nothing is answered, there is no time to show.
+    let p99 = match progress.p99_ns {
+        0 => "-".to_owned(),
+        p99_ns => format!("{:.2} ms", p99_ns as f64 / 1e6),
+    };
     format!(
-        "{:.0} s · {} {}/s · p99 {:.2} ms · {} ok{most} · {} failed",
-        progress.elapsed_s,
-        progress.rate_per_s,
-        progress.unit,
-        progress.p99_ns as f64 / 1e6,
-        progress.ok,
-        progress.failed,
+        "{:.0} s · {} {}/s · p99 {p99} · {} ok{most} · {} failed",
+        progress.elapsed_s, progress.rate_per_s, progress.unit, progress.ok, progress.failed,
     )
 }
 
@@ -237,6 +237,21 @@ mod tests {
     use super::*;
     use crate::cli::flags::agents::AgentsArgs;
     use crate::cli::flags::output::{LiveArgs, MetricsArgs};
+
+    #[test]
+    fn a_second_without_answers_has_no_percentile() {
+        let line = |p99_ns| {
+            describe(&Progress {
+                p99_ns,
+                elapsed_s: 5.0,
+                unit: "docs",
+                ok: 9,
+                ..Progress::default()
+            })
+        };
+        assert_eq!(line(1_234_567), "5 s · 0 docs/s · p99 1.23 ms · 9 ok · 0 failed");
+        assert_eq!(line(0), "5 s · 0 docs/s · p99 - · 9 ok · 0 failed");
+    }
 
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
         OutputArgs {

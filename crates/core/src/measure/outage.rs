@@ -144,7 +144,8 @@ impl OutageLog {
         done: Nanos,
         failure: Failure,
     ) {
-        self.answered |= failure.answered();
+        // An answer that makes no sense is one nevertheless.
+        self.answered |= failure.answered() || failure == Failure::Protocol;
         if !failure.by_network() {
             self.reached.add(began, done.max(began + 1));
         }
@@ -508,6 +509,11 @@ mod tests {
         for ms in [1, 2] {
             log.failed(&pulse, &mut spell, ms * MS, ms * MS, Failure::ServerError);
             assert!(log.answered, "{ms}");
+        }
+        for (failure, answered) in [(Failure::Protocol, true), (Failure::Timeout, false)] {
+            let (mut log, mut spell) = (OutageLog::default(), None);
+            log.failed(&pulse, &mut spell, MS, MS, failure);
+            assert_eq!(log.answered, answered, "{failure:?}");
         }
     }
 

@@ -190,7 +190,7 @@ impl HttpSession {
     /// answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or 202
     /// with a `Location` is not a redirect.
     async fn redirect(
-        &self,
+        &mut self,
         hop: &Hop<'_>,
         status: u16,
     ) -> Result<Option<(Spelled, Vec<u8>, bool)>, Failure> {
@@ -205,10 +205,10 @@ impl HttpSession {
         let base =
             self.shared.server(request.server).url.join(&String::from_utf8_lossy(hop.target));
         let url = base.and_then(|base| base.join(&String::from_utf8_lossy(location)));
-        let url = url.map_err(|_| Failure::Protocol)?;
-        if !matches!(url.scheme(), "http" | "https") {
+        let Some(url) = url.ok().filter(|url| matches!(url.scheme(), "http" | "https")) else {
+            self.unmet = Some("its Location is not an address of HTTP".to_owned());
             return Err(Failure::Protocol);
-        }
+        };
         let server = self.shared.server_of(&url, request.server).await?;
         let get = match status {
             _ if request.method == "HEAD" => self.shared.settings.head_becomes_get,
@@ -276,7 +276,10 @@ impl HttpSession {
             let hop = Hop { prepared: &prepared, target: &target, headers: first.headers };
             let status = self.statuses.last().copied().unwrap_or_default();
             let next = match self.redirect(&hop, status).await {
-                Ok(Some(_)) if redirects == MOST_REDIRECTS => Err(Failure::Protocol),
+                Ok(Some(_)) if redirects == MOST_REDIRECTS => {
+                    self.unmet = Some(format!("more than {MOST_REDIRECTS} redirects"));
+                    Err(Failure::Protocol)
+                }
                 next => next,
             };
             match next {
@@ -292,7 +295,8 @@ impl HttpSession {
                         && payload.bytes().len() > body_at
                         && !self.shared.is_listed(request.request.server) =>
                 {
-                    sum.result = Err(Failure::Protocol);
+                    let why = "the log-in is redirected to a server that is not in the list";
+                    (sum.result, self.unmet) = (Err(Failure::Protocol), Some(why.to_owned()));
                     break;
                 }
                 Ok(Some((request, at, body))) => {

@@ -57,8 +57,10 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             let mut words = format!("degraded: {failed}");
             if stage.verdict.is_outage() {
                 let longest = stage.outage.longest();
-                let what = longest.map_or("nothing succeeded", |it| stage.away_words(it));
-                words = format!("degraded: {what} for {}", length_words(outage_s));
+                let (what, span) = longest
+                    .map_or(("nothing succeeded", Span::default()), |it| stage.away_words(it));
+                let length = length_words(outage_s.max(span.length_s));
+                words = format!("degraded: {what} for {length}");
                 if percent >= 0.1 {
                     let _ = write!(words, ", {failed}");
                 }
@@ -148,8 +150,8 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
 pub(super) fn outage_words(stage: &StageRecord) -> Option<String> {
     let outage = &stage.outage;
     let longest = outage.longest()?;
-    let what = stage.away_words(longest);
-    let mut words = format!("{what} {}", span_words(longest));
+    let (what, span) = stage.away_words(longest);
+    let mut words = format!("{what} {}", span_words(span));
     if outage.spans.len() > 1 {
         let count = outage.spans.len();
         let oftener = if count >= Span::MOST_LISTED { " or more" } else { "" };

@@ -1,8 +1,8 @@
-//! Advice for a fill whose requests timed out.
+//! What fills stored, and advice for one whose requests timed out.
 
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
-use crate::op::Failure;
+use crate::op::{Failure, OpKind};
 use crate::plan::Purpose;
 
 /// Documents without a response within the timeout. Lost responses count only if some took that
@@ -20,6 +20,14 @@ impl RunRecord {
     pub fn filled(&self) -> u64 {
         let fills = self.stages.iter().filter(|stage| stage.purpose() == Purpose::Fill);
         fills.flat_map(StageRecord::requests).map(|operation| operation.ok).sum()
+    }
+
+    /// How many documents were stored in fills and created afterwards, as far as the server has
+    /// acknowledged it.
+    pub fn created(&self) -> u64 {
+        let kinds = [OpKind::BulkInsert, OpKind::Create];
+        let operations = self.stages.iter().flat_map(|stage| &stage.operations);
+        operations.filter(|it| kinds.contains(&it.kind)).map(|it| it.ok).sum()
     }
 
     /// The most documents that a time-limited fill was to store; `None`: the stage is not such a

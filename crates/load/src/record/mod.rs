@@ -373,12 +373,18 @@ impl StageRecord {
         self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
     }
 
-    /// Says what was missing during an outage.
-    pub fn away_words(&self, away: Span) -> &'static str {
+    /// Says what was missing during an outage, and for how long. The silence that an outage is a
+    /// part of may be longer: the first operation that succeeds begins in it.
+    pub fn away_words(&self, away: Span) -> (&'static str, Span) {
         let end = |span: Span| span.from_s + span.length_s;
-        let common = |it: &Span| end(*it).min(end(away)) - it.from_s.max(away.from_s);
-        let silent = self.silences.iter().any(|it| common(it) >= away.length_s / 2.0);
-        if silent || !self.outage.answered { "no answer" } else { "nothing succeeded" }
+        let common = |it: &&Span| end(**it).min(end(away)) - it.from_s.max(away.from_s);
+        let silence = self.silences.iter().find(|it| common(it) >= away.length_s / 2.0);
+        match silence {
+            Some(silence) if silence.length_s > away.length_s => ("no answer", *silence),
+            Some(_) => ("no answer", away),
+            None if !self.outage.answered => ("no answer", away),
+            None => ("nothing succeeded", away),
+        }
     }
 
     /// The measurements of requests, without composite operations.

@@ -180,7 +180,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         fleet::of_stage(record, stage, &mut warnings);
         beside::of_stage(stage, &mut warnings);
         drilled::warnings(record, stage, &mut warnings);
-        of_stage(stage, nouns, record.plan.target.accepted_words(), &mut warnings);
+        let accepted = record.plan.target.accepted_words();
+        of_stage(stage, record.created(), nouns, accepted, &mut warnings);
         of_server(stage, &mut warnings);
         of_hints(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
@@ -224,8 +225,11 @@ fn own_server(server: &ServerRecord) -> Option<String> {
 pub(super) const DATA_WRONG: &str = "data wrong: ";
 
 /// Adds warnings about what differs from what was written, or could not be checked.
+///
+/// `created` is the number of documents that the run is known to have created.
 fn verified(
     stage: &StageRecord,
+    created: u64,
     operation: &OperationSummary,
     nouns: Nouns,
     add: &mut impl FnMut(Code, String),
@@ -249,17 +253,29 @@ fn verified(
     }
     let (unread, classes) = count(false);
     if unread > 0 {
-        let classes = classes.join(", ");
+        let (classes, many) = (classes.join(", "), nouns.many);
+        // An audit ends when nothing answers any more.
+        let others = match created.saturating_sub(issued) {
+            others if audit && others > 0 => {
+                format!(", and at least {others} others were not looked for")
+            }
+            _ => String::new(),
+        };
         let message = format!(
-            "audit incomplete: {unread} of {issued} {} could not be read ({classes}); audit again \
-             with springload audit",
-            nouns.many
+            "audit incomplete: {unread} of {issued} {many} could not be read ({classes}){others}; \
+             audit again with springload audit"
         );
         add(Code::AuditIncomplete, message);
     }
 }
 
-fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Vec<Warning>) {
+fn of_stage(
+    stage: &StageRecord,
+    created: u64,
+    nouns: Nouns,
+    accepted: &str,
+    warnings: &mut Vec<Warning>,
+) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
@@ -277,7 +293,7 @@ fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Ve
         add(Code::ClientPaused, words);
     }
     for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
-        verified(stage, operation, nouns, &mut add);
+        verified(stage, created, operation, nouns, &mut add);
     }
     if stage.purpose() == Purpose::Audit {
         // An audit also asks for missing documents, and repeats requests without a response.
@@ -487,10 +503,36 @@ mod tests {
             let stage = stage(counts);
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
             let mut warnings = Vec::new();
-            of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
             let found = warnings.iter().find(|warning| warning.code == Code::Unanswered);
             let message = found.map(|warning| warning.message.clone());
             assert_eq!(message, words.map(|words| format!("update {words}")));
+        }
+    }
+
+    #[test]
+    fn an_audit_that_ended_early_says_how_much_was_not_looked_for() {
+        let mut part = KindInterval { requests: 4, ok: 1, ..KindInterval::default() };
+        part.failures[Failure::Connect.index()] = 3;
+        part.service.record(1_000);
+        let message = |name, created| {
+            let stage = fixture::stage(name, vec![(0, OpKind::Verify, part.clone())]);
+            let mut warnings = Vec::new();
+            of_stage(&stage, created, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let found = warnings.into_iter().find(|it| it.code == Code::AuditIncomplete);
+            found.expect("a warning").message
+        };
+        let (most, again) = ("3 of 4 documents could not be read (3 connect)", "; audit again with");
+        for (name, created, words) in [
+            ("audit", 0, ""),
+            ("audit", 4, ""),
+            ("audit", 7, ", and at least 3 others were not looked for"),
+            // Reads that are checked in passing are not about all documents.
+            ("crud", 7, ""),
+        ] {
+            let message = message(name, created);
+            let beginning = format!("audit incomplete: {most}{words}{again}");
+            assert!(message.starts_with(&beginning), "{message}");
         }
     }
 
@@ -505,7 +547,7 @@ mod tests {
             part.service.record(1_000);
             let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
             let mut warnings = Vec::new();
-            of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
             let message = warnings.iter().find(|it| it.code == Code::Outside).map(|it| &it.message);
             assert_eq!(message.and_then(|it| it.get(..4)), expected, "{outside_ns}");
         }

@@ -295,10 +295,11 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
         },
         Verdict::Degraded { outage_s, .. } if stage.verdict.is_outage() => {
             let longest = stage.outage.longest();
-            let what = longest.map_or("nothing succeeded", |it| stage.away_words(it));
-            let from_s = longest.map(|it| decimal(it.from_s, 1));
-            let from = from_s.map_or_else(String::new, |from| format!(" from {from} s on"));
-            format!("{what} for {}{from}", length(outage_s))
+            let Some((what, span)) = longest.map(|it| stage.away_words(it)) else {
+                return Some(format!("nothing succeeded for {}", length(outage_s)));
+            };
+            let (lost_s, from) = (outage_s.max(span.length_s), decimal(span.from_s, 1));
+            format!("{what} for {} from {from} s on", length(lost_s))
         }
         Verdict::Degraded { failed_share, .. } => {
             let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));

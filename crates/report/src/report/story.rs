@@ -18,6 +18,10 @@ const APART_S: u32 = 2;
 const LEAST_PAUSE_S: f64 = 0.1;
 /// A load is not kept up with while this many seconds' worth of it is waiting.
 const BEHIND_S: f64 = 0.2;
+/// If requests are dropped, a load is not kept up with while more than this share of what is due is
+/// not served. In the last part of a stage, this share of it, chance may decide.
+const UNSERVED: f64 = 0.05;
+const LAST: f64 = 0.1;
 
 /// Something that happened in a stage.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,10 +114,12 @@ fn outages(stage: &StageRecord) -> Vec<Event> {
     let failed = failures(stage.requests());
     let why = failed.iter().find(|it| it.class.unserved());
     let why = why.map_or_else(String::new, |it| format!(": {}", it.why()));
-    let words =
-        |span: &Span| format!("{} for {}{why}", stage.away_words(*span), length(span.length_s));
-    let spans = stage.outage.spans.iter();
-    spans.map(|span| of_span(span, EventKind::Outage, words(span))).collect()
+    let event = |span: &Span| {
+        let (what, span) = stage.away_words(*span);
+        let words = format!("{what} for {}{why}", length(span.length_s));
+        of_span(&span, EventKind::Outage, words)
+    };
+    stage.outage.spans.iter().map(event).collect()
 }
 
 /// Silences that stand out and are not outages.
@@ -249,33 +255,74 @@ fn burst(
     Some(Event { stage: 0, at_s: from_s, length_s, kind: EventKind::Failures, words })
 }
 
-/// The time from which on the server served less than was offered.
+/// How far a load had got at some moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at_s: f64,
+    ended: f64,
+    due: f64,
+}
+
+/// The moment from which on the server served less than was due, until the end.
 fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
-    let Verdict::NotSustained { offered_per_s, served_per_s, .. } = stage.verdict else {
+    let Verdict::NotSustained { offered_per_s, .. } = stage.verdict else {
         return None;
     };
     let plan = record.plan_of(stage)?;
     let planned = stage.load.planned.map_or(f64::INFINITY, |most| most as f64);
-    let (mut ended, mut since) = (0, Some(0.0));
-    for row in &stage.series.rows {
-        let end_s = f64::from(row.end());
+    let due_by = |at_s: f64| Some(plan.pace.due_by((at_s * 1e9) as u64)?.min(planned));
+    // What is still waiting at the end is served afterwards.
+    let in_time = |row: &&SeriesRow| f64::from(row.end()) <= stage.rates_over_s();
+    let (mut ended, mut seconds) = (0.0, Vec::new());
+    for row in stage.series.rows.iter().filter(in_time) {
+        let mark = |at_s, ended| Some(Mark { at_s, ended, due: due_by(at_s)? });
+        let begin = mark(f64::from(row.second), ended)?;
         let requests = row.kinds.iter().filter(|(kind, _)| kind.is_request());
-        ended += requests.map(|(_, part)| part.requests).sum::<u64>();
-        let due = plan.pace.due_by((end_s.min(stage.rates_over_s()) * 1e9) as u64)?.min(planned);
-        let undone = due - ended as f64;
-        let is_behind = undone > offered_per_s * BEHIND_S;
-        // What is still waiting at the end is served afterwards.
-        if end_s <= stage.rates_over_s() {
-            since = if is_behind { since.or(Some(f64::from(row.second))) } else { None };
+        ended += requests.map(|(_, part)| part.requests).sum::<u64>() as f64;
+        seconds.push((begin, mark(f64::from(row.end()), ended)?));
+    }
+    let at_s = stage.rates_over_s();
+    let end = Mark { at_s, ended, due: due_by(at_s)? };
+    let since = if stage.load.dropped > 0 {
+        since_dropping(&seconds, end)?
+    } else {
+        since_waiting(&seconds, offered_per_s * BEHIND_S)?
+    };
+    let length_s = at_s - since.at_s;
+    let served = decimal((end.ended - since.ended) / length_s, 0);
+    let offered = decimal((end.due - since.due) / length_s, 0);
+    let words =
+        format!("the server did not keep up from here on: {served}/s of {offered}/s served");
+    let kind = EventKind::Behind;
+    Some(Event { stage: 0, at_s: since.at_s, length_s: None, kind, words })
+}
+
+/// When more than `least` requests began to wait. The seconds are given by their two ends.
+fn since_waiting(seconds: &[(Mark, Mark)], least: f64) -> Option<Mark> {
+    let mut since = Some(Mark::default());
+    for (begin, end) in seconds {
+        since = if end.due - end.ended > least { since.or(Some(*begin)) } else { None };
+    }
+    since
+}
+
+/// The same where requests were dropped: what is missing then is not served later, although the
+/// server may keep up again.
+fn since_dropping(seconds: &[(Mark, Mark)], end: Mark) -> Option<Mark> {
+    let mut since = None;
+    for (begin, second) in seconds.iter().rev() {
+        let lacks = |until: &Mark| {
+            let (due, ended) = (until.due - begin.due, until.ended - begin.ended);
+            // Arrivals at random differ from the rate by about the root of their number.
+            ended < due * (1.0 - UNSERVED) && due - ended > 3.0 * due.sqrt()
+        };
+        if lacks(&end) && lacks(second) {
+            since = Some(*begin);
+        } else if !lacks(&end) && end.at_s - begin.at_s >= LAST * end.at_s {
+            break;
         }
     }
-    let (served, offered) = (decimal(served_per_s, 0), decimal(offered_per_s, 0));
-    let words = format!(
-        "the server did not keep up from here on: {served}/s of {offered}/s \
-        served"
-    );
-    let kind = EventKind::Behind;
-    since.map(|at_s| Event { stage: 0, at_s, length_s: None, kind, words })
+    since
 }
 
 /// The events of a stage as lines: the most important of each kind, and how many more there are.

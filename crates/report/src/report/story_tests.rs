@@ -55,6 +55,9 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     stage.outage = Outage { total_s: 2.2, spans: vec![span(3.1, 2.2)], ..Outage::default() };
     stage.silences = vec![span(3.1, 2.2)];
     assert_eq!(event_lines(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
+    // The first operation that succeeded began before the server answered again.
+    record.stages[0].silences = vec![span(3.0, 2.6)];
+    assert_eq!(event_lines(&record), ["3.0 s: no answer for 2.6 s: connection refused"]);
     // It did respond, if only with errors.
     (record.stages[0].outage.answered, record.stages[0].silences) = (true, Vec::new());
     assert_eq!(event_lines(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
@@ -115,8 +118,25 @@ fn a_load_that_is_not_kept_up_is_reported_from_when_on() {
     stage.plan = Some(serde_json::from_value(plan).expect("a plan"));
     stage.verdict =
         Verdict::NotSustained { offered_per_s: 130.0, served_per_s: 100.0, backlog_per_s: 30.0 };
-    let words = "the server did not keep up from here on: 100/s of 130/s served";
+    let words = "the server did not keep up from here on: 100/s of 150/s served";
     assert_eq!(event_lines(&record), [format!("4.0 s: {words}")]);
+    record.stages[0].load.dropped = 300;
+    let mut lines_of = |requests: [u64; 10]| {
+        for (row, requests) in record.stages[0].series.rows.iter_mut().zip(requests) {
+            row.kinds.get_mut(&OpKind::Read).expect("reads").requests = requests;
+        }
+        event_lines(&record)
+    };
+    assert_eq!(lines_of([100; 10]), [format!("4.0 s: {words}")]);
+    // A second in which more is served does not end it, nor does chance begin it.
+    let words = "the server did not keep up from here on: 109/s of 150/s served";
+    let uneven = [100, 91, 100, 100, 100, 100, 150, 100, 100, 105];
+    assert_eq!(lines_of(uneven), [format!("4.0 s: {words}")]);
+    // It keeps up again, whether or not it fell behind before.
+    assert_eq!(lines_of([100, 100, 100, 100, 0, 60, 150, 150, 143, 140]), [""; 0]);
+    let words = "the server did not keep up from here on: 45/s of 150/s served";
+    let last = [100, 100, 100, 100, 150, 150, 150, 150, 60, 30];
+    assert_eq!(lines_of(last), [format!("8.0 s: {words}")]);
     record.stages[0].verdict = Verdict::Sustained;
     assert_eq!(event_lines(&record), [""; 0]);
 }

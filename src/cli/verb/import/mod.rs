@@ -75,6 +75,8 @@ struct List {
     elsewhere: BTreeMap<String, usize>,
     /// The number of requests that the browser answered itself, or that had no response.
     unanswered: usize,
+    /// The number of requests to addresses that are not of HTTP.
+    not_http: usize,
     /// Requests that a list cannot express, each with the reason.
     unspelled: Vec<String>,
     /// Whether there were requests with credentials.
@@ -93,7 +95,10 @@ impl List {
     }
 
     fn add(&mut self, entry: &Entry) {
-        let Ok(origin) = origin(&entry.request.url) else { return };
+        let Ok(origin) = origin(&entry.request.url) else {
+            self.not_http += 1;
+            return;
+        };
         if !entry.reached_the_server() {
             self.unanswered += 1;
             return;
@@ -135,6 +140,10 @@ impl List {
         if self.unanswered > 0 {
             let count = requests(self.unanswered);
             note(format!("Left out: {count} from the browser's cache, or without an answer."));
+        }
+        if self.not_http > 0 {
+            let count = requests(self.not_http);
+            note(format!("Left out: {count} to addresses that are not of HTTP."));
         }
         if !self.unspelled.is_empty() {
             let count = requests(self.unspelled.len());
