@@ -139,3 +139,81 @@ impl<W: Workload + 'static> WithTarget for OnTarget<'_, W> {
         Err(io::Error::other("a workload that this driver has no operations for"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Nanos;
+    use crate::driver::{Outcome, Session, Shard};
+    use crate::measure::Probe;
+    use crate::net::ShardContext;
+    use crate::op::{Answered, Draft, Failure, Op, Pen, Reply};
+    use crate::workload::{Check, Next};
+    use std::rc::Rc;
+    use std::sync::mpsc::channel;
+
+    /// A database without a list of requests.
+    #[derive(Clone)]
+    struct Documents;
+
+    struct OnDocuments;
+
+    impl Target for Documents {
+        type Shard = Self;
+
+        async fn shard(&self, _: Rc<ShardContext>) -> io::Result<Self> {
+            Ok(Self)
+        }
+    }
+
+    impl Shard for Documents {
+        type Session = OnDocuments;
+
+        fn session(&self) -> OnDocuments {
+            OnDocuments
+        }
+    }
+
+    impl Session for OnDocuments {
+        type Pen = Draft;
+
+        fn pen(&self) -> Draft {
+            Draft::default()
+        }
+
+        async fn ready(&mut self) -> Option<Nanos> {
+            None
+        }
+
+        async fn execute(&mut self, _: &Op, _: &mut Draft, _: &mut Probe) -> Outcome {
+            Outcome::of(Ok(Reply::default()))
+        }
+    }
+
+    /// No operations, on a list or on documents.
+    struct Nothing<const LISTED: bool>;
+
+    impl<const LISTED: bool> Workload for Nothing<LISTED> {
+        const LISTED: bool = LISTED;
+
+        fn next<P: Pen>(&mut self, _: &mut P) -> Next {
+            Next::End
+        }
+
+        fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+            Check::Unchecked
+        }
+    }
+
+    fn runs<const LISTED: bool>() -> bool {
+        let (sink, _source) = channel();
+        let plan = &ShardPlan::alone((0, 1), 1, sink);
+        let lanes = vec![Lane { connection: 0, workload: Nothing::<LISTED> }];
+        OnTarget { plan, lanes }.with(&Documents).is_ok()
+    }
+
+    #[test]
+    fn a_list_of_requests_is_refused_by_a_database_that_has_documents_only() {
+        assert!(runs::<false>() && !runs::<true>());
+    }
+}

@@ -494,3 +494,7 @@ fn tell(shared: &Shared, op: &Op, outcome: &Outcome, session: &impl Session) {
         Err(failure) => tell(failure),
     }
 }
+
+#[cfg(test)]
+#[path = "drive_tests.rs"]
+mod tests;

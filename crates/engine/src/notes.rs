@@ -111,3 +111,7 @@ pub(super) fn divide(
         watch.ended_at(node, batch.result.err().or(lost), batch.timing);
     }
 }
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

@@ -290,6 +290,38 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_belongs_to_its_connection_and_that_to_its_shard() {
+        let schedule = schedule(&[(1, 8.0, 8.0), (2, 0.0, 0.0)], Arrivals::Constant);
+        assert_eq!(schedule.length_ns(), 3 * SECOND_NS);
+        // Connections 0 and 2 belong to the first shard, and 1 to the second.
+        for (shard, operations) in [(0, &[0, 2, 3, 5, 6][..]), (1, &[1, 4, 7][..])] {
+            let due = schedule.steps((shard, 2), 3).map(|offset| offset / (SECOND_NS / 8));
+            assert_eq!(due.collect::<Vec<_>>(), operations);
+        }
+    }
+
+    #[test]
+    fn the_rarest_draw_is_the_longest_gap() {
+        let poisson = schedule(&[(1, 1.0, 1.0)], Arrivals::Poisson);
+        // The operation whose draw is 0: the hash is a bijection of its number.
+        let rarest = 16_666_108_389_527_497_376;
+        assert_eq!(mix(poisson.seed, rarest, GAPS), 0);
+        assert!((poisson.gap(rarest) - 53.0 * 2f64.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_connection_pauses_in_its_own_way_up_to_the_longest_pause() {
+        let pauses = |most_ns, connection| {
+            let pace = Pace::Thinking { most_ns, seed: 7 };
+            (0..10).map(move |n| pace.pause_ns(connection, n)).collect::<Vec<_>>()
+        };
+        let ways: std::collections::BTreeSet<_> =
+            (0..64).map(|connection| pauses(SECOND_NS / 10, connection)).collect();
+        assert_eq!(ways.len(), 64);
+        assert_eq!(pauses(1, 3), [0, 1, 0, 1, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
     fn pauses_follow_sieges_law() {
         let second = Pace::Thinking { most_ns: SECOND_NS, seed: 7 };
         let draws: Vec<_> = (0..10_000).map(|n| second.pause_ns(n % 100, n / 100)).collect();

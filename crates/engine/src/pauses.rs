@@ -135,3 +135,42 @@ impl Asleep {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND_NS;
+    use std::time::Duration;
+
+    const MS: Nanos = SECOND_NS / 1_000;
+
+    #[test]
+    fn a_connection_draws_the_same_pauses_in_whatever_shard_it_is() {
+        let pace = Pace::Thinking { most_ns: SECOND_NS / 10, seed: 7 };
+        let share = Share { shard: (1, 3), own: 4, open: 4, all: 12, operations: None };
+        let pauses = Pauses::new(&pace, &share);
+        // The third connection of the second of three shards is number 7 of the run.
+        for n in 1..4 {
+            assert_eq!(pauses.next_ns(2), pace.pause_ns(7, n));
+        }
+        assert_eq!(pauses.next_ns(0), pace.pause_ns(1, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_pause_that_begins_during_a_long_one_ends_first() {
+        let share = Share { shard: (0, 1), own: 2, open: 2, all: 2, operations: None };
+        let pauses = Pauses::new(&Pace::Closed { think_ns: MS }, &share);
+        let clock = Clock::virtual_time();
+        let start = clock.now();
+        let pause = async |seat, from_ms, to_ms: Nanos| {
+            tokio::time::sleep(Duration::from_millis(from_ms)).await;
+            pauses.sleep(seat, start + to_ms * MS).await;
+            (clock.now() - start) / MS
+        };
+        let ended = tokio::select! {
+            ended = async { tokio::join!(pause(0, 0, 90), pause(1, 5, 10)) } => ended,
+            _ = pauses.end(clock, Nanos::MAX, |_| false) => unreachable!("it goes on"),
+        };
+        assert_eq!(ended, (90, 10));
+    }
+}

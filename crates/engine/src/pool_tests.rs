@@ -156,3 +156,100 @@ async fn where_connections_suffice_none_is_opened() {
     let (pool, _) = grown(Server(|sent| Some(sent + 10 * MS)), rate(1_000.0, 5, 9_999), 200).await;
     assert_eq!((pool.connections, pool.opened), (50, crate::measure::Opened::default()));
 }
+
+fn segment(length_ms: u64, per_s: f64) -> Segment {
+    Segment { length_ns: length_ms * MS, from: per_s, to: per_s }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_for_a_shards_part_of_a_rate_that_is_to_come_are_open_before_it() {
+    let (sink, _source) = channel();
+    let segments = vec![segment(2_000, 200.0), segment(3_000, 8_000.0)];
+    let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+    let plan = ShardPlan {
+        clock: Clock::virtual_time(),
+        pace: Pace::Open { schedule, max_in_flight: 100_000, slack_ns: 0 },
+        // It ends before the rate rises: until then, 5 are in use.
+        length_ns: Some(2 * SECOND_NS),
+        // The other shard does not take part.
+        start: Arc::new(Start::new(1)),
+        ..ShardPlan::alone((0, 2), 100, sink)
+    };
+    let lane = |connection| Lane { connection, workload: Reads(u64::MAX) };
+    let lanes = (0..1_000).step_by(2).map(lane).collect();
+    let slow = Server(|sent| Some(sent + 50 * MS));
+    let load = run_lanes(&plan, &slow, lanes, plan.start.place());
+    let shard = tokio::task::LocalSet::new().run_until(load).await.expect("it runs");
+    assert_eq!((shard.load.offered, shard.load.dropped), (200, 0));
+    let pool = shard.watched.pool.expect("a rate");
+    // 200 and three times the root of it, or up to a quarter more.
+    assert!((230..=310).contains(&pool.connections), "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_need_is_judged_by_what_the_last_five_checks_saw() {
+    // Checks are every 105 ms. The ten operations that end from 450 to 499 ms are seen by the one
+    // at 945 ms, the first to which the high rate is near, and by no later one.
+    let once_slow = Server(|sent| {
+        let slow = (400 * MS..450 * MS).contains(&sent);
+        Some(if slow { sent + 50 * MS } else { sent })
+    });
+    let segments = vec![segment(1_900, 200.0), segment(100, 400_000.0)];
+    let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+    let pace = Pace::Open { schedule, max_in_flight: 100_000, slack_ns: 0 };
+    let lane = |connection| Lane { connection, workload: Reads(u64::MAX) };
+    let work = ((0..1_000).map(lane).collect(), u64::MAX);
+    let until = (Some(1), Arc::default());
+    let run = run_from(50, Clock::virtual_time(), (once_slow, pace), work, until).await;
+    let pool = run.pool.expect("a rate");
+    assert_eq!((pool.connections, pool.opened.count), (100, 50), "twice as many: {pool:?}");
+}
+
+/// A server that takes no more connections after the start.
+#[derive(Clone, Copy)]
+struct Full(Server);
+
+struct Refused(FakeSession);
+
+impl Target for Full {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: *self, context })
+    }
+}
+
+impl Shard for ShardOf<Full> {
+    type Session = Refused;
+
+    fn session(&self) -> Refused {
+        Refused(ShardOf { target: self.target.0, context: self.context.clone() }.session())
+    }
+}
+
+impl Session for Refused {
+    type Pen = Draft;
+
+    fn pen(&self) -> Draft {
+        Draft::default()
+    }
+
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
+
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    async fn execute(&mut self, op: &Op, pen: &mut Draft, probe: &mut Probe) -> Outcome {
+        self.0.execute(op, pen, probe).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_cannot_be_opened_are_counted_and_not_used() {
+    let full = Full(Server(|sent| Some(sent + 100 * MS)));
+    let (pool, _) = grown(full, rate(1_000.0, 5, 100_000), 60).await;
+    assert_eq!((pool.connections, pool.opened.count, pool.opened.refused), (50, 0, 10));
+}

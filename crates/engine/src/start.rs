@@ -155,6 +155,19 @@ mod tests {
     }
 
     #[test]
+    fn the_first_shard_waits_for_the_last() {
+        let (clock, start) = (Clock::system(), Arc::new(Start::new(2)));
+        let other = start.clone();
+        let waiting = std::thread::spawn(move || other.place().wait(clock));
+        while start.state().missing == 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(start.moment(), None);
+        let moment = start.place().wait(clock);
+        assert_eq!((waiting.join().unwrap(), start.moment()), (moment, Some(moment)));
+    }
+
+    #[test]
     fn a_gated_start_waits_for_its_shards_and_then_for_its_time() {
         let (clock, start) = (Clock::system(), Arc::new(Start::gated(2)));
         let shard = |start: Arc<Start>| {

@@ -612,4 +612,69 @@ mod tests {
             assert_eq!((first.0 + second.0, first.1.max(second.1)), (taken, home_s));
         }
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_who_was_free_when_it_fell_due_has_awaited_an_operation() {
+        let clock = Clock::virtual_time();
+        let start = clock.now();
+        let segments = vec![Segment { length_ns: 20 * SECOND_NS, from: 1.0, to: 1.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        let share = Share { shard: (0, 1), own: 2, open: 2, all: 2, operations: None };
+        let tickets = Tickets::new(clock, Arc::default(), &pace, share, (start, Nanos::MAX));
+        let due = Ticket { intended: start, began: start, idle_ns: 0, awaited: false };
+        assert_eq!(tickets.take(0, start, None).await, Some(due));
+        let context = ShardContext::new(clock, SECOND_NS);
+        let second = tokio::select! {
+            ticket = tickets.take(1, start, None) => ticket.expect("one falls due"),
+            _ = tickets.pace(&context) => unreachable!("more fall due"),
+        };
+        assert_eq!(second.intended, start + SECOND_NS);
+        assert_eq!((second.idle_ns, second.awaited), (SECOND_NS, true));
+        // The third falls due while both connections are busy.
+        tokio::time::advance(Duration::from_millis(1_500)).await;
+        let third = tickets.take(0, start + 9 * SECOND_NS / 4, None).await.expect("it is due");
+        assert_eq!(third.intended, start + 2 * SECOND_NS);
+        assert_eq!((third.idle_ns, third.awaited), (0, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_begins_when_the_connection_is_free_or_begins_to_reopen() {
+        let clock = Clock::virtual_time();
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
+        let context = ShardContext::new(clock, SECOND_NS);
+        tokio::time::advance(Duration::from_millis(100)).await;
+        // How long ago it began to reopen; when the operation is due, and when it begins.
+        for (reopening_us, due_us, began_us) in [
+            (None, 2_000, 2_000),
+            (Some(500), 1_000, 1_000),
+            (Some(1_500), 0, 0),
+            (Some(3_500), -2_000, 0),
+        ] {
+            let now = clock.now();
+            let pace = Pace::Closed { think_ns: 1_500_000 };
+            let tickets = Tickets::new(clock, Arc::default(), &pace, share, (now, Nanos::MAX));
+            let reopening = reopening_us.map(|us: Nanos| now - us * 1_000);
+            let ticket = tokio::select! {
+                biased;
+                ticket = tickets.take(0, now, reopening) => ticket.expect("it goes on"),
+                _ = tickets.pace(&context) => unreachable!("it goes on"),
+            };
+            let since_us = |at: Nanos| (at.cast_signed() - now.cast_signed()) / 1_000;
+            let Ticket { intended, began, idle_ns, awaited } = ticket;
+            assert_eq!((since_us(intended), since_us(began)), (due_us, began_us));
+            assert_eq!((idle_ns, awaited), (began - now, false));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_paces_a_loop_without_pauses() {
+        let clock = Clock::virtual_time();
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
+        let pace = Pace::Closed { think_ns: 0 };
+        let tickets = Tickets::new(clock, Arc::default(), &pace, share, (0, Nanos::MAX));
+        let context = ShardContext::new(clock, SECOND_NS);
+        let paced = tokio::time::timeout(Duration::from_secs(1), tickets.pace(&context)).await;
+        assert!(matches!(paced, Ok(Ok(()))), "{paced:?}");
+    }
 }

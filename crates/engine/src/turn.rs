@@ -30,3 +30,19 @@ pub fn turn_ns(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
     Ok(shard.elapsed_ns as f64 / TURNS as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{DEFAULT, Template};
+
+    #[test]
+    fn a_turn_takes_its_share_of_the_time_of_all() {
+        let clock = Clock::system();
+        let documents = Documents::new(1, vec![(Template::parse(DEFAULT).unwrap(), 1)]);
+        let before = clock.now();
+        let turn_ns = turn_ns(clock, &Arc::new(documents)).unwrap();
+        let most_ns = (clock.now() - before) as f64 / TURNS as f64;
+        assert!(turn_ns > 1.0 && turn_ns <= most_ns, "{turn_ns} of {most_ns} ns");
+    }
+}

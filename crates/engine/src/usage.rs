@@ -200,4 +200,34 @@ mod tests {
             assert_eq!(more(0.0, &need(at - 1, 0, open, 0)), 0, "{open}");
         }
     }
+
+    #[test]
+    fn whoever_opens_connections_is_woken_once_so_many_are_in_use() {
+        let mut usage = Usage::new(0, (50, 60));
+        (0..10).for_each(|_| usage.opening());
+        usage.watch(Waker::noop());
+        for connection in 0..41 {
+            assert!(!usage.called(), "{connection} of 60 in use");
+            usage.begin(connection, 0, false);
+        }
+        assert!(usage.called(), "41 and 3 * sqrt(41) are more than 60");
+    }
+
+    #[test]
+    fn an_operation_counts_by_how_many_others_there_were_when_it_began() {
+        let mut usage = Usage::new(0, (2, 3));
+        usage.begin(0, 10, false);
+        // More than half of them are in use, but another one is free.
+        usage.begin(1, 10, false);
+        usage.end(1, 11);
+        usage.begin(1, 20, true);
+        (0..2).for_each(|connection| usage.end(connection, 40));
+        usage.opening();
+        usage.opened(false, (5, 6));
+        let PoolLog { held, few, full, connections, opened, .. } = usage.log();
+        let means_ns = [few, full].map(|it| it.mean_s().map(|s| (s * 1e9).round()));
+        assert_eq!(means_ns, [Some(30.0), Some(20.0)]);
+        assert_eq!([held.count, few.count, full.count], [3, 1, 1]);
+        assert_eq!((connections, opened.count, opened.refused), (2, 0, 1));
+    }
 }

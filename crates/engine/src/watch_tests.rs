@@ -96,6 +96,24 @@ fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
 }
 
 #[test]
+fn a_request_begun_late_was_held_up_from_when_it_could_have_begun() {
+    let (watch, _pulse) = watch(true);
+    // Due at 990 ms, begun at 993 ms, answered at 1 s.
+    let timing = Timing {
+        lag_ns: 3 * MS,
+        response_ns: 10 * MS,
+        ..Timing::between(993 * MS, 1_000 * MS)
+    };
+    assert_eq!([HELD_NS - 1, HELD_NS].map(|ns| watch.held(ns, &timing, true)), [0, HELD_NS]);
+    assert_eq!(watch.held(3 * MS, &timing, true), 3 * MS);
+    let loss = watch.finish(Clock::system()).loss;
+    assert_eq!((loss.held, loss.held_ns), (2, 3 * MS + HELD_NS));
+    let mut holding = Spans::default();
+    holding.add(990 * MS, 993 * MS);
+    assert_eq!(loss.holding, holding);
+}
+
+#[test]
 fn the_backlog_has_each_operation_once_from_when_it_was_due() {
     let (watch, _pulse) = watch(true);
     let mut expected = Backlog::new(0, 8 * SECOND_NS);
