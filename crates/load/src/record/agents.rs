@@ -260,4 +260,22 @@ mod tests {
         let rows: Vec<_> = stage.series.iter().map(|row| (row.second, row.ok)).collect();
         assert_eq!(rows, [(2, 1), (4, 3)]);
     }
+
+    #[test]
+    fn rows_are_joined_only_if_there_are_more_than_allowed() {
+        let mut stage = AgentStage::default();
+        let mut rows_after = |second: u32| {
+            stage.add(AgentSecond { second, ..AgentSecond::default() }, 4);
+            stage.series.iter().map(|row| (row.second, row.seconds)).collect::<Vec<_>>()
+        };
+        (1..4).for_each(|second| drop(rows_after(second)));
+        assert_eq!(rows_after(4), [(1, 1), (2, 1), (3, 1), (4, 1)]);
+        // Rows begin at multiples of their length, except the first.
+        assert_eq!(rows_after(5), [(1, 1), (2, 2), (4, 2)]);
+        assert_eq!(rows_after(6), [(1, 1), (2, 2), (4, 2), (6, 1)]);
+        assert_eq!(rows_after(7), [(1, 3), (4, 4)]);
+        assert_eq!(rows_after(8), [(1, 3), (4, 4), (8, 1)]);
+        let untimed = stage.series[0].response_mean_us;
+        assert!(untimed.abs() < f64::EPSILON, "{untimed}");
+    }
 }

@@ -174,3 +174,26 @@ fn what_the_baseline_lacks_is_not_passed_over() {
         panic!("the fixture has a p99 all the same");
     }
 }
+
+#[test]
+fn a_change_that_is_allowed_is_none_however_clear_it_is() {
+    let worse = [1.03, 1.0301, 1.0299, 1.03, 1.0301];
+    assert_eq!(verdicts(&worse), [Standing::Same; 4]);
+    let unchanged = judge(&beside(&[1.0], Some(0.0)));
+    assert!(unchanged.iter().all(|it| it.verdict == Standing::Same), "{unchanged:?}");
+}
+
+#[test]
+fn the_interval_of_a_change_is_as_wide_in_both_directions() {
+    let figure = &judge(&beside(&[0.8, 1.6, 1.0, 1.5, 0.9, 1.4], Some(5.0)))[1];
+    let factor = |percent: Option<f64>| 1.0 + percent.unwrap() / 100.0;
+    let ends = factor(figure.low) * factor(figure.high);
+    assert!((ends / factor(figure.change).powi(2) - 1.0).abs() < 1e-9, "{figure:?}");
+}
+
+#[test]
+fn only_the_chance_of_being_worse_counts() {
+    // Such a difference, or one to the other side, comes by chance in 1.4 to 1.8 % of all cases:
+    // too often for four figures, if both sides counted.
+    assert_eq!(verdicts(&[1.136, 1.168, 1.2, 1.233, 1.267]), [Standing::Worse; 4]);
+}

@@ -84,5 +84,10 @@ mod tests {
         };
         ends(warning_after(dropped), "dropped");
         assert_eq!(warning_after(|it| it.stages.last_mut().unwrap().load.planned = None), None);
+        let all = |record: &mut RunRecord| {
+            let load = &mut record.stages.last_mut().expect("a stage").load;
+            load.planned = Some(load.begun);
+        };
+        assert_eq!(warning_after(all), None);
     }
 }

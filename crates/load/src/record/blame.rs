@@ -190,6 +190,7 @@ fn length_words(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::{Account, Trust};
     use crate::record::fixture;
 
     #[test]
@@ -205,5 +206,27 @@ mod tests {
         let words = |length_s| span_words(Span { from_s: 0.81, length_s });
         assert_eq!(words(0.038), "for 38 ms from 0.8 s");
         assert_eq!(words(14.09), "for 14.1 s from 0.8 s");
+    }
+
+    #[test]
+    fn figures_that_springload_changed_by_a_little_are_named() {
+        let words = |[p50_us, p99_us]: [Option<Range>; 2], throughput: Sureness, open: bool| {
+            let mut stage = fixture::stage("crud", Vec::new());
+            let (client_share, trust) = (0.12, Trust { throughput, ..Trust::default() });
+            let account = Account { client_share, p50_us, p99_us, trust, ..Account::default() };
+            (stage.account, stage.load.open) = (Some(account), open);
+            disturbed(&stage)
+        };
+        let range = |low, high| Some(Range { low, high });
+        let too_low = "throughput may be about 12 % too low";
+        let longer = [range(5_000.0, 6_500.0), range(9_500.0, 9_600.0)];
+        let busy = |words: &str| Some(format!("disturbed: this machine was busy; {words}"));
+        assert_eq!(words([None; 2], Sureness::Sound, false), None);
+        assert_eq!(words([None; 2], Sureness::Disturbed, false), busy(too_low));
+        assert_eq!(words([None; 2], Sureness::Disturbed, true), None, "it came at its own pace");
+        let p50 = "p50 is between 5.0 and 6.5 ms";
+        assert_eq!(words(longer, Sureness::Sound, true), busy(p50));
+        let both = format!("{too_low}, {p50}");
+        assert_eq!(words(longer, Sureness::Disturbed, false), busy(&both));
     }
 }

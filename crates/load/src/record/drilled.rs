@@ -107,3 +107,96 @@ pub(super) fn warnings(record: &RunRecord, stage: &StageRecord, warnings: &mut V
         add(Code::NothingBroken, message.to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Copies, KindInterval};
+    use crate::record::{DrillRecord, fixture};
+
+    /// An audit of one node, in which these documents of each class failed and five did not.
+    fn audit(node: Option<usize>, failures: &[(Failure, u64)]) -> StageRecord {
+        let mut part = KindInterval { requests: 20, ok: 5, ..KindInterval::default() };
+        for (class, count) in failures {
+            part.failures[class.index()] = *count;
+        }
+        let read = KindInterval { requests: 7, ok: 7, ..KindInterval::default() };
+        let parts = vec![(0, OpKind::Read, read), (0, OpKind::Verify, part)];
+        let mut stage = fixture::stage("audit", parts);
+        let plan = serde_json::json!({
+            "name": "audit", "workload": "audit", "node": node,
+            "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+        });
+        stage.plan = Some(serde_json::from_value(plan).expect("a stage"));
+        stage
+    }
+
+    #[test]
+    fn each_audit_says_what_it_found_and_at_which_node() {
+        let mut record = fixture::record(&[]);
+        let target = serde_json::json!({
+            "server": "http://a:1", "nodes": [{ "server": "http://b:2" }],
+            "auth": "cookie", "database": { "kind": "scratch", "keep": false },
+        });
+        record.plan.target = serde_json::from_value(target).expect("a target");
+        let classes =
+            [(Failure::Lost, 2), (Failure::WrongBody, 3), (Failure::Stale, 1), (Failure::Reset, 4)];
+        let mut unasked = audit(Some(1), &[]);
+        unasked.operations.clear();
+        let nothing = unasked.clone();
+        unasked.unasked = Some("it is down".to_owned());
+        record.stages.extend([audit(Some(1), &classes), audit(None, &[]), unasked, nothing]);
+        let url = "http://b:2".to_owned();
+        let found = NodeAudit { url, unknown: Some(0), ..NodeAudit::default() };
+        let (unknown, problem) = (None, Some("it is down".to_owned()));
+        let expected = [
+            NodeAudit { found: 5, lost: 2, wrong: 4, unknown: Some(4), ..found.clone() },
+            NodeAudit { url: String::new(), found: 5, ..found.clone() },
+            NodeAudit { unknown, problem, ..found.clone() },
+            found,
+        ];
+        assert_eq!(record.audits(), expected);
+    }
+
+    #[test]
+    fn copies_that_differ_or_were_not_read_are_reported_unless_nobody_may_read_them() {
+        let node = |missing, older, problem: Option<&str>| {
+            let (node, problem) = ("n1".to_owned(), problem.map(str::to_owned));
+            NodeCopies { node, missing, older, problem, ..NodeCopies::default() }
+        };
+        let fine = || node(0, 0, None);
+        let found = |nodes: Vec<NodeCopies>, problem: Option<&str>| {
+            let mut record = fixture::without_failures(&[]);
+            let problem = problem.map(str::to_owned);
+            record.copies = Some(Copies { nodes, problem, ..Copies::default() });
+            record.conclude();
+            fixture::messages_of(&record, Code::CopiesDiffer).pop()
+        };
+        let unread = |why: &str| format!("the copies on n1 could not be compared: {why}");
+        let unlike = "after the drill, the copies of the database were not alike: ";
+        assert_eq!(found(vec![fine(), fine()], None), None);
+        let differing = || node(3, 1, None);
+        let both = format!("{unlike}4 missing, 1 older");
+        assert_eq!(found(vec![differing(), node(1, 0, None)], None), Some(both));
+        let broken = || node(0, 0, Some("status 500"));
+        assert_eq!(found(vec![fine(), broken()], None), Some(unread("status 500")));
+        let one = format!("{unlike}3 missing, 1 older");
+        assert_eq!(found(vec![broken(), differing()], None), Some(one), "it is certain");
+        let forbidden = ["status 401: no", "status 403: no"];
+        assert_eq!(found(forbidden.map(|it| node(0, 0, Some(it))).into(), None), None);
+        let refused = || node(0, 0, Some(forbidden[0]));
+        assert_eq!(found(vec![refused(), fine()], None), Some(unread(forbidden[0])));
+        let failed = Some("the copies of the database were not compared: late".to_owned());
+        assert_eq!(found(vec![refused()], Some("late")), failed);
+    }
+
+    #[test]
+    fn only_the_drilled_stage_is_said_to_be_not_valid() {
+        let mut record = fixture::without_failures(&[]);
+        fixture::crud(&mut record).drill = Some(DrillRecord::default());
+        record.conclude();
+        let stages = record.warnings.iter().filter(|it| it.code == Code::DrillInvalid);
+        let stages: Vec<_> = stages.map(|it| it.stage.as_deref()).collect();
+        assert_eq!(stages, [Some("crud")]);
+    }
+}

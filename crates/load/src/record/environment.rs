@@ -80,3 +80,29 @@ fn proc_value(file: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_a_machine_leaves_no_gap_in_its_words() {
+        let (processor, system) = ("P 1".to_owned(), "Linux 6".to_owned());
+        let mut machine = Environment { processor, cores: 8, system, ..Environment::default() };
+        assert_eq!(machine.words(), "P 1 8 cores Linux 6");
+        machine.processor.clear();
+        assert_eq!(machine.words(), "8 cores Linux 6");
+    }
+
+    #[test]
+    fn this_machine_is_described_as_its_system_does() {
+        let here = Environment::here();
+        assert_eq!(here.springload, env!("CARGO_PKG_VERSION"));
+        assert!(here.cores > 0 && !here.system.is_empty(), "{here:?}");
+        let memory = proc_value("/proc/meminfo", "MemTotal");
+        assert_eq!(memory.is_some(), cfg!(target_os = "linux"));
+        if let Some(memory) = memory {
+            assert_eq!(format!("{} kB", here.memory_bytes / 1024), memory);
+        }
+    }
+}

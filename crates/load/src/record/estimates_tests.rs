@@ -225,3 +225,36 @@ fn they_read_back_as_they_were_written() {
     assert_eq!(serde_json::from_str::<Estimates>(&text).unwrap(), estimates);
     assert!(text.contains(r#""p99_us":{"needed_s":90}"#), "{text}");
 }
+
+#[test]
+fn when_a_stage_became_steady_is_told_in_seconds_and_from_twenty_steps_on() {
+    let steady_from_s = |seconds: u32| {
+        let series = series((0..seconds).map(|at| reads(at, 100, 1_000)));
+        of(&series, f64::from(seconds)).unwrap().steady_from_s
+    };
+    assert_eq!((steady_from_s(19), steady_from_s(20)), (None, Some(0)));
+    // Steps of 10 s; the rate is a little different in every other 50 s.
+    let rate = |at: u32| if at < 100 { 40 } else { 100 + u64::from(at / 50 % 2) };
+    let series = series((0..1_500).map(|at| reads(at, rate(at), 1_000)));
+    let estimates = of(&series, 1_500.0).unwrap();
+    assert_eq!((estimates.steady_from_s, estimates.step_s), (Some(100), 10));
+}
+
+#[test]
+fn a_trend_is_one_from_twenty_steps_and_a_change_of_a_percent_on() {
+    // The change in percent a minute.
+    let trend = |count: u32, (from, step): (f64, f64), step_s: u32| {
+        let values: Vec<f64> = (0..count).map(|at| from + step * f64::from(at)).collect();
+        Some(Trend::of((Trending::Throughput, &values), (0, step_s), None)?.percent)
+    };
+    // 120 of 981 a minute, and 6 of 985.5.
+    for (count, step, step_s, expected) in [(20, -2.0, 1, -12.23), (30, -1.0, 10, -0.61)] {
+        let percent = trend(count, (1_000.0, step), step_s).unwrap();
+        assert!((percent - expected).abs() < 0.015, "{percent}, not {expected}");
+    }
+    assert_eq!(trend(19, (1_000.0, -2.0), 1), None);
+    // 0.97 % from the first to the last, and 1.03 %.
+    assert_eq!(trend(20, (100_000.0, -51.0), 1), None);
+    assert!(trend(20, (100_000.0, -54.0), 1).is_some());
+    assert_eq!(trend(20, (-9.5, 1.0), 1), None, "there is no share of nothing");
+}

@@ -56,3 +56,43 @@ impl StageRecord {
         facts.of_requests(self.requests())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Span;
+    use crate::record::fixture;
+
+    fn close(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-9
+    }
+
+    #[test]
+    fn the_facts_are_those_of_the_record() {
+        let mut stage = fixture::record(&[]).stages.remove(2);
+        (stage.elapsed_s, stage.measured_s) = (12.0, 10.0);
+        let span = |from_s, length_s| Span { from_s, length_s };
+        stage.outage.spans = vec![span(3.0, 0.5), span(7.0, 1.25)];
+        let client = &mut stage.client;
+        (client.busiest_thread, client.occupied_thread) = (0.5, 0.625);
+        (client.waited_thread, client.late_p99_us) = (0.125, Some(70.0));
+        let facts = stage.facts();
+        assert!(close(facts.elapsed_s, 12.0) && close(facts.measured_s, 10.0), "{facts:?}");
+        let mut away = Spans::default();
+        away.add(3_000_000_000, 3_500_000_000);
+        away.add(7_000_000_000, 8_250_000_000);
+        assert_eq!(facts.away, away);
+        let ThreadFacts { busiest, occupied, waited, late_p99_us, .. } = facts.threads;
+        assert!(close(busiest, 0.5) && close(occupied, 0.625), "{busiest}, {occupied}");
+        assert!(close(waited, 0.125) && close(late_p99_us, 70.0), "{waited}, {late_p99_us}");
+        assert_eq!(facts.documents, (3_100, 0));
+    }
+
+    #[test]
+    fn a_load_is_sustained_if_nearly_all_of_it_was_served() {
+        let load = |unsent| LoadRecord { open: true, offered: 1_000, unsent, ..<_>::default() };
+        assert!(load(5).is_sustained());
+        assert!(!load(6).is_sustained());
+        assert!(LoadRecord { unsent_by_client: 6, ..load(6) }.is_sustained());
+    }
+}

@@ -60,3 +60,65 @@ impl RunRecord {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{FailedTimes, Histogram};
+    use crate::record::fixture;
+
+    /// A run whose fill stored 2,000 documents, of this many and in this time at most.
+    fn filled(documents: u64, within_ns: Option<u64>) -> RunRecord {
+        let mut record = fixture::record(&[]);
+        let plan = serde_json::json!({
+            "name": record.stages[0].name, "workload": "bulk_insert",
+            "documents": documents, "batch": 100, "within_ns": within_ns,
+            "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+        });
+        record.stages[0].plan = Some(serde_json::from_value(plan).expect("a stage"));
+        record
+    }
+
+    #[test]
+    fn a_fill_was_cut_if_its_time_was_limited_and_it_stored_too_little() {
+        let cut = |documents, within_ns| {
+            let record = filled(documents, within_ns);
+            record.cut_fill(&record.stages[0])
+        };
+        assert_eq!(cut(2_001, Some(9)), Some(2_001));
+        assert_eq!(cut(2_000, Some(9)), None, "all of them");
+        assert_eq!(cut(2_001, None), None, "no limit");
+        let record = filled(2_001, Some(9));
+        assert_eq!(record.cut_fill(&record.stages[2]), None, "no fill");
+        assert_eq!(record.filled(), 2_000, "in the fill alone");
+    }
+
+    #[test]
+    fn a_fill_whose_requests_timed_out_has_advice_for_its_verb() {
+        // How long lost answers were waited for at most, with a timeout of a second.
+        let advice = |waited_ms: u64, command: &str| {
+            let mut record = filled(2_000, None);
+            command.clone_into(&mut record.plan.command);
+            let mut response = Histogram::default();
+            response.record(waited_ms * 1_000_000);
+            let lost = FailedTimes { response, ..FailedTimes::default() };
+            let operation = &mut record.stages[0].operations[0];
+            operation.failures = [(Failure::Timeout, 3), (Failure::Unanswered, 4)].into();
+            operation.failed_times.insert(Failure::Unanswered, lost);
+            record.fill_advice(&record.stages[0])
+        };
+        let words = |late: u64, cure: &str| {
+            Some(format!(
+                "{late} documents had no answer within 1 s with 4 requests of 100 documents in \
+                 flight: {cure}"
+            ))
+        };
+        let native = "lower --batch or --connections (-c), or raise --timeout";
+        let foreign = "send smaller requests, or fewer at a time, or raise --timeout";
+        assert_eq!(advice(990, "springload run --docs 9"), words(7, native));
+        assert_eq!(advice(1_000, "springload sweep"), words(7, native));
+        assert_eq!(advice(980, "springload cushion"), words(3, foreign), "lost, but not late");
+        let record = filled(2_000, None);
+        assert_eq!(record.fill_advice(&record.stages[0]), None);
+    }
+}

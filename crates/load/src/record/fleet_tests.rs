@@ -289,3 +289,23 @@ fn a_start_is_reported_by_rank() {
     let none = changed(2, |it| crud(it).agents.iter_mut().for_each(|it| it.start_us = None));
     assert_eq!(none.agent_starts(&none.stages[2]), None);
 }
+
+#[test]
+fn what_a_lost_agent_handed_in_is_said_to_be_all_there() {
+    let mut record = fleet(4);
+    lose(&mut record, 1, 5);
+    record.agents[1].lost.as_mut().unwrap().handed_in = true;
+    record.conclude();
+    let message = messages_of(&record, Code::AgentLost).pop().unwrap();
+    let words = "all of its 505 requests until then are included, as it has handed them in";
+    assert!(message.ends_with(words), "{message}");
+}
+
+#[test]
+fn an_agent_added_its_share_of_all_its_response_times() {
+    let mut agent = fleet(2).stages[2].agents[0].clone();
+    agent.account = Some(Account { client_share: 0.2, ..Account::default() });
+    // A fifth of 1,000 times 1.5 ms.
+    let added_s = agent.added_s().unwrap();
+    assert!((added_s - 0.3).abs() < 0.01, "{added_s}");
+}

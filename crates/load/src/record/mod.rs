@@ -25,6 +25,8 @@ mod result;
 mod running;
 mod served;
 mod server;
+#[cfg(test)]
+mod stage_tests;
 mod sure;
 mod threshold;
 mod unlike;

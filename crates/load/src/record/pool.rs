@@ -220,6 +220,38 @@ mod tests {
         assert_eq!(bound(&one), Some((1, 110)));
     }
 
+    #[test]
+    fn as_many_connections_as_needed_and_times_within_chance_are_not_the_limit() {
+        let held = |mean_us, error_us| Some(HeldRecord { operations: 9, mean_us, error_us });
+        let pool = stage(&log(&[100; 25], &[100; 500])).load.pool.expect("a pool");
+        assert!((pool.held_us - 100_000.0).abs() < 0.01, "{}", pool.held_us);
+        for (needed, expected) in [(50, None), (51, Some((50, 51)))] {
+            assert_eq!(PoolRecord { needed, ..pool }.bound(), expected);
+        }
+        // A tenth more, and twice the error of 100 µs.
+        for (full_us, expected) in [(1_290.0, Some((50, 110))), (1_310.0, None)] {
+            let (few, full) = (held(1_000.0, 100.0), held(full_us, 0.0));
+            assert_eq!(PoolRecord { few, full, ..pool }.bound(), expected, "{full_us}");
+        }
+    }
+
+    #[test]
+    fn connections_opened_under_load_are_counted_and_timed() {
+        let opened = |count, refused| {
+            let mut log = log(&[100; 25], &[100; 500]);
+            let (took_ns, slowest_ns, last_ns) = (40 * MS, 25 * MS, 1_500 * MS);
+            log.opened = Opened { count, refused, took_ns, slowest_ns, last_ns };
+            PoolRecord::of(&log, 1_000.0).expect("a pool").opened
+        };
+        let of = |connections, refused, mean_ms| {
+            Some(OpenedRecord { connections, refused, mean_ms, max_ms: 25.0, last_s: 1.5 })
+        };
+        assert_eq!(opened(4, 0), of(4, 0, 10.0));
+        assert_eq!(opened(4, 2), of(4, 2, 10.0));
+        assert_eq!(opened(0, 1), of(0, 1, 40.0));
+        assert_eq!(opened(0, 0), None);
+    }
+
     fn verdict(stage: &StageRecord) -> Verdict {
         let facts = stage.facts();
         Verdict::of(&facts, &Account::of(&facts))

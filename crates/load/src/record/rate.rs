@@ -60,6 +60,8 @@ impl RunRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::KindInterval;
+    use crate::op::OpKind;
     use crate::record::{Ended, EndedBy, Verdict, fixture};
 
     #[test]
@@ -105,5 +107,15 @@ mod tests {
             it.stages[2].operations.iter_mut().for_each(|operation| operation.ok = 0);
         };
         assert!(unfit(&none).expect("it does not count").starts_with("failed: no operation"));
+    }
+
+    #[test]
+    fn what_came_after_the_time_of_a_stage_makes_no_rate() {
+        let (requests, ok, drained_ok) = (12, 12, 4);
+        let part = KindInterval { requests, ok, drained_ok, ..KindInterval::default() };
+        let mut stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
+        (stage.elapsed_s, stage.measured_s) = (0.75, 0.5);
+        let problem = stage.rate_problem();
+        assert_eq!(problem.as_deref(), Some("too short for a rate: 8 successes in 500 ms"));
     }
 }

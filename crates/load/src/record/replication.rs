@@ -183,4 +183,54 @@ mod tests {
         assert_eq!(name(0, 1), "a:1 #1 → b:2");
         assert_eq!(name(1, usize::MAX), format!("b:2 → database {}", usize::MAX));
     }
+
+    #[test]
+    fn each_place_on_a_server_has_a_number_of_its_own() {
+        let place = |server: &str| ReplicaPlace { server: server.to_owned(), ..<_>::default() };
+        let places = vec![place("http://a:1"), place("http://a:1"), place("http://b:2")];
+        let replication = Replication { places, ..Replication::default() };
+        let names = [0, 1, 2].map(|at| place_name(&replication, at));
+        assert_eq!(names, ["a:1 #1", "a:1 #2", "b:2"]);
+    }
+
+    #[test]
+    fn only_what_is_missing_or_differs_is_counted() {
+        for (missing, different, words) in [
+            (0, 2, "2 of 9 documents differ"),
+            (1, 0, "1 of 9 documents are missing"),
+            (0, 0, "not compared"),
+        ] {
+            let comparison = Comparison { documents: 9, missing, different, ..<_>::default() };
+            let lost = run(ReplicationLink {
+                end: LinkEnd::Lost,
+                comparison: Some(comparison),
+                ..ReplicationLink::default()
+            });
+            let expected = format!("replication a:1 → b:2: at the target, {words}");
+            assert_eq!(lost.link_ended(LinkEnd::Lost), Some(expected));
+        }
+    }
+
+    #[test]
+    fn the_stages_without_and_with_replication_make_a_pair() {
+        let mut record = run(ReplicationLink::default());
+        assert!(record.replicated_pair().is_none());
+        record.stages.push(fixture::stage(REPLICATED, Vec::new()));
+        let pair = record.replicated_pair().map(|(one, other)| (&one.name[..], &other.name[..]));
+        assert_eq!(pair, Some(("crud", REPLICATED)));
+        record.stages.remove(2);
+        assert!(record.replicated_pair().is_none(), "no main stage came before");
+    }
+
+    #[test]
+    fn what_replication_could_not_remove_makes_the_run_fail() {
+        let mut record = run(ReplicationLink::default());
+        assert_eq!(record.left_of_replication(), None);
+        let left = ["the database x".to_owned(), "the database y".to_owned()];
+        record.replication.as_mut().expect("one").left = left.into();
+        record.conclude();
+        let result = record.result();
+        assert_eq!(result.reason.as_deref(), Some("not removed: the database x"));
+        assert_eq!(result.exit_status, 3);
+    }
 }

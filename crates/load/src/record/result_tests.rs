@@ -312,3 +312,11 @@ fn a_record_is_closed_with_why_it_ended_and_what_became_of_its_database() {
     assert!(record.warnings.iter().any(|it| it.message.contains("status 503")));
     assert_ne!(record.result().kind, ResultKind::Passed);
 }
+
+#[test]
+fn an_audit_that_lacks_notes_of_writes_makes_a_run_not_trustworthy() {
+    let result = record(|it| it.journal_broken = Some("disk full".to_owned())).result();
+    assert_eq!((result.kind, result.exit_status), (ResultKind::NotTrustworthy, 5));
+    let reason = "audit incomplete: notes of writes are missing: disk full";
+    assert_eq!(result.reason.as_deref(), Some(reason));
+}

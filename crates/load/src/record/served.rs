@@ -145,6 +145,7 @@ impl RunRecord {
 mod tests {
     use super::*;
     use crate::observed::Observed;
+    use crate::op::Failure;
     use crate::record::fixture;
 
     /// A run beside which a server served requests, of which `others` were not the run's.
@@ -194,5 +195,103 @@ mod tests {
         // About what logging in takes: 0.2 %.
         assert_eq!(reported(&beside(own * 2 / 998)), (None, false));
         assert_eq!(reported(&beside(0)), (None, false));
+    }
+
+    #[test]
+    fn others_are_mentioned_only_beyond_a_few_requests_and_a_small_share() {
+        let of = |count: u64| Served {
+            methods: [("GET".to_owned(), count), ("PUT".to_owned(), 5)].into(),
+            statuses: [("200".to_owned(), count), ("201".to_owned(), 5)].into(),
+        };
+        let counted = |served, sent| {
+            let (served, by) = (of(served), of(sent));
+            Counted { served, sent: by.requests(), by: Some(by), unanswered: 0 }
+        };
+        assert_eq!(counted(120, 100).of_others(), None, "twenty");
+        assert_eq!(counted(121, 100).of_others(), Some(21));
+        assert_eq!(counted(9_995, 9_945).of_others(), None, "0.5 %");
+        assert_eq!(counted(9_995, 9_944).of_others(), Some(51));
+        let by = [vec![("GET".to_owned(), 21)], vec![("200".to_owned(), 21)]];
+        assert_eq!(counted(121, 100).others_by(), by, "and not those with the same count");
+        assert_eq!(counted(100, 121).not_counted(), Some(21));
+    }
+
+    #[test]
+    fn a_count_that_includes_what_the_run_sent_beside_the_load_says_nothing() {
+        let counted = |change: &dyn Fn(&mut RunRecord)| {
+            let mut record = beside(0);
+            change(&mut record);
+            record.counted().is_some()
+        };
+        assert!(counted(&|_| ()));
+        assert!(!counted(&|it| it.plan.fill.growth = true));
+        assert!(!counted(&|it| it.partial = true));
+        let probe = |it: &mut RunRecord| {
+            let plan = serde_json::json!({ "visible": ["get"], "every_ns": 1 });
+            it.plan.probe = Some(serde_json::from_value(plan).expect("a probe"));
+        };
+        assert!(!counted(&probe));
+        let follow = |it: &mut RunRecord| {
+            let plan = serde_json::json!({ "followers": 1 });
+            it.plan.follow = Some(serde_json::from_value(plan).expect("followers"));
+        };
+        assert!(!counted(&follow));
+        let target = |member: &str, value: serde_json::Value| {
+            let mut target = serde_json::json!({
+                "auth": "cookie", "database": { "kind": "scratch", "keep": false },
+            });
+            target[member] = value;
+            counted(&|it| {
+                it.plan.target = serde_json::from_value(target.clone()).expect("a target");
+            })
+        };
+        assert!(!target("compaction", serde_json::json!("force")));
+        for (count, is_known) in [(1_000, true), (1_001, false)] {
+            let spread = serde_json::json!({ "count": count, "documents": 1, "batch": 1 });
+            assert_eq!(target("databases", spread), is_known, "{count} databases");
+        }
+    }
+
+    #[test]
+    fn only_servers_count_that_are_not_asked_for_their_metrics_as_well() {
+        let counted = |change: &dyn Fn(&mut Vec<Source>)| {
+            let mut record = beside(0);
+            change(&mut record.observed.as_mut().expect("sources").sources);
+            record.counted().is_some()
+        };
+        let exporter = |url: &str| Source { url: Some(url.to_owned()), ..Source::default() };
+        assert!(!counted(&|all| *all = Vec::new()));
+        assert!(counted(&|all| all.push(exporter("http://other:9100/metrics"))));
+        assert!(!counted(&|all| all.push(exporter("http://h:1/metrics"))));
+        assert!(!counted(&|all| all[0].served = None), "restarted");
+        assert!(!counted(&|all| all[0].machine = true));
+    }
+
+    #[test]
+    fn methods_are_known_unless_more_requests_are_missing_than_were_resent() {
+        let mut record = beside(0);
+        let sent = record.counted().expect("a count").sent;
+        let operation = &mut record.stages[2].operations[0];
+        operation.unfinished = 3;
+        operation.failures = [(Failure::Timeout, 4), (Failure::Conflict, 90)].into();
+        assert_eq!(record.counted().expect("a count").unanswered, 7);
+        // Five are missing by method; those that were resent are counted once.
+        for (resent, is_known) in [(6, true), (5, true), (4, false)] {
+            for operation in record.stages.iter_mut().flat_map(|it| &mut it.operations) {
+                operation.wire.resent = 0;
+            }
+            let stage = &mut record.stages[2];
+            (stage.operations[0].wire.resent, stage.operations[1].wire.resent) = (1, resent - 1);
+            let of_stage: u64 = stage.requests().map(|it| it.requests).sum();
+            stage.sent.methods = [("GET".to_owned(), of_stage - 5)].into();
+            let counted = record.counted().expect("a count");
+            assert_eq!((counted.by.is_some(), counted.sent), (is_known, sent), "{resent}");
+        }
+        // A kind that sent nothing has no count.
+        let operation = &mut record.stages[0].operations[0];
+        (operation.requests, operation.wire.requests) = (0, None);
+        assert!(record.counted().is_some());
+        record.stages[0].operations[0].requests = 1;
+        assert_eq!(record.counted(), None);
     }
 }

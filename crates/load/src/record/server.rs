@@ -72,3 +72,35 @@ impl ServerRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_tells_is_kept_in_one_line_each() {
+        let open_shards = Some(OpenShards { needed: 9, limit: 5, q: 2 });
+        let facts = ServerFacts {
+            url: "http://a:1".to_owned(),
+            name: "a\nserver".to_owned(),
+            version: "1.2".to_owned(),
+            same_machine: true,
+            database: "things".to_owned(),
+            created: true,
+            open_shards,
+        };
+        let expected = ServerRecord {
+            url: "http://a:1".to_owned(),
+            name: "a server".to_owned(),
+            version: "1.2".to_owned(),
+            stand_in: true,
+            same_machine: true,
+            database: "things".to_owned(),
+            created: true,
+            deleted: false,
+            left: None,
+            open_shards,
+        };
+        assert_eq!(ServerRecord::of(facts, true), expected);
+    }
+}

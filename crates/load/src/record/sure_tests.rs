@@ -1,9 +1,10 @@
 //! Limits that are certainly met or missed despite what springload itself lost.
 
+use super::other_bound;
 use crate::account::{Account, Hindrance, Reading, Verdict};
 use crate::measure::{KindInterval, OperationSummary};
 use crate::op::OpKind;
-use crate::plan::Noise;
+use crate::plan::{Metric, Noise};
 use crate::record::{ResultKind, RunRecord, fixture};
 
 const BOUND: Verdict =
@@ -102,4 +103,12 @@ fn a_baseline_is_missed_for_certain_or_perhaps_by_springload_alone() {
     };
     assert_eq!(status(false, Noise::Fail), 7);
     assert_eq!(status(true, Noise::Fail), 5);
+}
+
+#[test]
+fn a_rate_may_have_been_higher_by_the_share_that_springload_took() {
+    let mut stage = fixture::stage("crud", Vec::new());
+    stage.account = Some(Account { client_share: 0.2, ..Account::default() });
+    let bound = other_bound(&[&stage], std::iter::empty(), (Metric::Throughput, 80.0));
+    assert!(bound.is_some_and(|it| (it - 100.0).abs() < 1e-9), "{bound:?}");
 }

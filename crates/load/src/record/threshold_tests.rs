@@ -206,3 +206,32 @@ fn they_survive_storing() {
     assert_eq!(again.thresholds, record.thresholds);
     assert_eq!(serde_json::to_value(&again).unwrap(), json);
 }
+
+#[test]
+fn a_rate_is_that_of_the_main_stages_without_what_came_after_their_time() {
+    let mut record = fixture::record(&[]);
+    let reads = &mut record.stages[2].operations[0];
+    assert_eq!(reads.ok, 2_970);
+    reads.drained_ok = 500;
+    let quantity = Quantity { kind: None, metric: Metric::Throughput };
+    // 95 updates, in 2.5 s.
+    let per_s = record.value_of(quantity).unwrap();
+    assert!((per_s - 1_026.0).abs() < 1e-9, "{per_s}");
+    // A run that is to fill a database and nothing more is about that.
+    let plan = serde_json::json!({
+        "name": record.stages[0].name, "workload": "bulk_insert", "documents": 2_000, "batch": 100,
+        "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+    });
+    record.plan.stages = vec![serde_json::from_value(plan).unwrap()];
+    record.stages.truncate(1);
+    let per_s = record.value_of(quantity).unwrap();
+    assert!((per_s - 800.0).abs() < 1e-9, "{per_s}");
+}
+
+#[test]
+fn a_kind_of_which_nothing_was_issued_is_not_one_of_several() {
+    let mut record = fixture::record(&[]);
+    assert_eq!(record.only_kind(), None);
+    record.stages[2].operations[1].issued = 0;
+    assert_eq!(record.only_kind(), Some(OpKind::Read));
+}

@@ -567,4 +567,45 @@ mod tests {
             assert_eq!(matches!(verdict, Verdict::Degraded { .. }), degraded, "{counts:?}");
         }
     }
+
+    #[test]
+    fn a_server_on_this_machine_is_reported_unless_it_is_in_this_process() {
+        for (same_machine, stand_in, expected) in
+            [(true, false, 1), (true, true, 0), (false, false, 0), (false, true, 0)]
+        {
+            let mut record = fixture::record(&[]);
+            (record.server.same_machine, record.server.stand_in) = (same_machine, stand_in);
+            let found = all(&record).into_iter().filter(|it| it.code == Code::SameMachine);
+            assert_eq!(found.count(), expected, "{same_machine}, {stand_in}");
+        }
+    }
+
+    #[test]
+    fn operations_that_all_succeeded_have_no_warnings() {
+        for kind in [OpKind::Update, OpKind::Verify] {
+            let part = KindInterval { requests: 4, ok: 4, ..KindInterval::default() };
+            let stage = fixture::stage("crud", vec![(0, kind, part)]);
+            let mut warnings = Vec::new();
+            of_stage(&stage, 4, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            of_server(&stage, &mut warnings);
+            of_hints(&stage, &mut warnings);
+            assert_eq!(warnings, []);
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_the_time_may_be_spent_outside_the_binding() {
+        assert_eq!(outside(&fixture::stage("crud", Vec::new())), None);
+        // Four times that the histogram keeps as 288 ns.
+        for (outside_ns, is_reported) in [(128, false), (129, true)] {
+            let wire = Wire { outside_ns, ..Wire::default() };
+            let mut part = KindInterval { requests: 4, ok: 4, wire, ..KindInterval::default() };
+            part.service.record_many(260, 4);
+            let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
+            let mut warnings = Vec::new();
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let found = warnings.iter().any(|it| it.code == Code::Outside);
+            assert_eq!(found, is_reported, "{outside_ns}");
+        }
+    }
 }

@@ -335,3 +335,42 @@ fn what_replication_left_undone_is_reported_with_its_links() {
     });
     assert_eq!(gone, [format!("{link}: a server no longer answers, so not compared (down)")]);
 }
+
+#[test]
+fn a_stage_whose_documents_ran_out_before_its_time_is_reported() {
+    let dry = |elapsed_s: f64, planned: Option<u64>, partial: bool| {
+        let mut record = fixture::without_failures(&[]);
+        let plan = serde_json::json!({
+            "name": "crud", "workload": "crud", "operations": 10_000, "order": "uniform",
+            "mix": { "create": 0, "read": 1, "update": 1, "delete": 0 },
+            "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": 100_000_000_000_u64,
+        });
+        record.plan.stages.push(serde_json::from_value(plan).expect("a stage"));
+        let stage = fixture::crud(&mut record);
+        (stage.elapsed_s, stage.load.planned) = (elapsed_s, planned);
+        record.partial = partial;
+        record.refresh_warnings();
+        fixture::messages_of(&record, Code::RanDry).pop()
+    };
+    let words = "ended after 94.9 s of 100.0 s: no documents were left to work on";
+    assert_eq!(dry(94.9, None, false).as_deref(), Some(words));
+    assert_eq!(dry(95.0, None, false), None, "5 % are allowed");
+    assert_eq!(dry(94.9, Some(3_100), false), None, "it ended with its last operation");
+    assert_eq!(dry(94.9, None, true), None, "it was stopped");
+}
+
+#[test]
+fn followers_later_than_a_timer_and_than_a_fifth_of_their_times_are_reported() {
+    let times = |p99_us| Latency { p99_us: Some(p99_us), ..Latency::default() };
+    for (late_us, lag_us, is_reported) in [
+        (2_500.0, 0.0, false),
+        (2_501.0, 0.0, true),
+        (3_000.0, 15_000.0, false),
+        (3_001.0, 15_000.0, true),
+    ] {
+        let by = vec![FollowedBy { missing: Some(0), lag: times(lag_us), ..<_>::default() }];
+        let following = Following { by, own_delay: times(late_us), ..Following::default() };
+        let (code, _) = only(|stage| stage.following = Some(following));
+        assert_eq!(code, is_reported.then_some(Code::FollowersLate), "{late_us}, {lag_us}");
+    }
+}

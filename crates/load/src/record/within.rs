@@ -120,4 +120,16 @@ mod tests {
         assert_eq!(within(&record, "throughput"), Some((50.0, 60.0)));
         assert_eq!(within(&record, "p99"), None);
     }
+
+    #[test]
+    fn stages_without_length_have_no_rate() {
+        let mut record = fixture::record(&[]);
+        record.stages[2].estimates = Some(estimates((90.0, 110.0), None));
+        record.stages.push(record.stages[2].clone());
+        assert!(within(&record, "throughput").is_some());
+        for stage in &mut record.stages {
+            (stage.elapsed_s, stage.measured_s) = (0.0, 0.0);
+        }
+        assert_eq!(within(&record, "throughput"), None);
+    }
 }
