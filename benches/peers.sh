@@ -186,7 +186,8 @@ stalled() { measure requests "$@" >"$work/cost"; }
 stall_springload() { # further flags
     stalled $springload run "$url" -q -t 1 -c 50 --docs 50 --batch 1 --mix read=1 -d "${period}s" \
         --rate 10000 -o "$work/run" "$@"
-    awk '/^ *read response/ {gsub(",", ""); print $3, $6, $7}' "$work/output"
+    # The columns: operation, successes/s, failures, p50, p90, p99, p99.9, maximum.
+    $springload report "$work/run" | awk '$1 == "read" {gsub(",", ""); print $4, $6, $7; exit}'
 }
 stall_springload_slack() { stall_springload --slack 250us; }
 # wrk2 discards the first 10 s, in which it calibrates itself.

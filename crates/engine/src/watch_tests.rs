@@ -99,11 +99,8 @@ fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
 fn a_request_begun_late_was_held_up_from_when_it_could_have_begun() {
     let (watch, _pulse) = watch(true);
     // Due at 990 ms, begun at 993 ms, answered at 1 s.
-    let timing = Timing {
-        lag_ns: 3 * MS,
-        response_ns: 10 * MS,
-        ..Timing::between(993 * MS, 1_000 * MS)
-    };
+    let timing =
+        Timing { lag_ns: 3 * MS, response_ns: 10 * MS, ..Timing::between(993 * MS, 1_000 * MS) };
     assert_eq!([HELD_NS - 1, HELD_NS].map(|ns| watch.held(ns, &timing, true)), [0, HELD_NS]);
     assert_eq!(watch.held(3 * MS, &timing, true), 3 * MS);
     let loss = watch.finish(Clock::system()).loss;

@@ -522,7 +522,8 @@ mod tests {
             let found = warnings.into_iter().find(|it| it.code == Code::AuditIncomplete);
             found.expect("a warning").message
         };
-        let (most, again) = ("3 of 4 documents could not be read (3 connect)", "; audit again with");
+        let (most, again) =
+            ("3 of 4 documents could not be read (3 connect)", "; audit again with");
         for (name, created, words) in [
             ("audit", 0, ""),
             ("audit", 4, ""),
