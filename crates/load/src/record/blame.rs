@@ -32,14 +32,21 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             );
             (Code::ClientBound, words)
         }
-        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
-            Code::NotSustained,
-            format!(
-                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
-                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
-                 of the run"
-            ),
-        ),
+        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => {
+            let offered = format!("offered {offered_per_s:.0}/s, served {served_per_s:.0}/s");
+            let missing = match stage.load.dropped {
+                0 => format!(
+                    ", the backlog grew by {backlog_per_s:.0}/s; response percentiles depend on \
+                     the length of the run"
+                ),
+                // They wait for nothing.
+                dropped => format!(
+                    "; {dropped} of {} were dropped, and have no response times",
+                    stage.load.offered
+                ),
+            };
+            (Code::NotSustained, format!("not sustained: {offered}{missing}"))
+        }
         Verdict::BoundByConnections { connections, needed } => (
             Code::BoundByConnections,
             format!(

@@ -194,11 +194,17 @@ fn a_stage_that_cannot_be_trusted_is_reported_with_what_was_the_limit() {
     assert_eq!(code, Some(Code::BoundByConnections));
     assert!(words.starts_with("bound by 1 connection; about 9 needed (-c 9); "), "{words}");
     let (offered_per_s, served_per_s, backlog_per_s) = (900.0, 600.0, 300.0);
-    let (code, words) =
-        verdict(Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s });
-    assert_eq!(code, Some(Code::NotSustained));
-    let wanted = "not sustained: offered 900/s, served 600/s, the backlog grew by 300/s;";
-    assert!(words.starts_with(wanted), "{words}");
+    for (dropped, missing) in [
+        (0, ", the backlog grew by 300/s; response percentiles depend on the length of the run"),
+        (7, "; 7 of 3200 were dropped, and have no response times"),
+    ] {
+        let (code, words) = only(|stage| {
+            (stage.load.offered, stage.load.dropped) = (3_200, dropped);
+            stage.verdict = Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s };
+        });
+        assert_eq!(code, Some(Code::NotSustained));
+        assert_eq!(words, format!("not sustained: offered 900/s, served 600/s{missing}"));
+    }
     for fine in [Verdict::Sustained, Verdict::Closed, Verdict::Drilled, Verdict::TooShort] {
         assert_eq!(verdict(fine).0, None, "{fine:?}");
     }
