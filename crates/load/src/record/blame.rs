@@ -34,17 +34,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
         }
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => {
             let offered = format!("offered {offered_per_s:.0}/s, served {served_per_s:.0}/s");
-            let missing = match stage.load.dropped {
-                0 => format!(
-                    ", the backlog grew by {backlog_per_s:.0}/s; response percentiles depend on \
-                     the length of the run"
-                ),
-                // They wait for nothing.
-                dropped => format!(
-                    "; {dropped} of {} were dropped, and have no response times",
-                    stage.load.offered
-                ),
-            };
+            let missing = missing_words(stage, backlog_per_s);
             (Code::NotSustained, format!("not sustained: {offered}{missing}"))
         }
         Verdict::BoundByConnections { connections, needed } => (
@@ -151,6 +141,21 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
     }
     let why = fleet::disturber(stage);
     Some(format!("disturbed: {why}; {}", words.join(", ")))
+}
+
+/// What became of the operations that were due but not served.
+fn missing_words(stage: &StageRecord, backlog_per_s: f64) -> String {
+    match stage.load.dropped {
+        0 => format!(
+            ", the backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the \
+             length of the run"
+        ),
+        // They wait for nothing.
+        dropped => format!(
+            "; {dropped} of {} were dropped, and have no response times",
+            stage.load.offered
+        ),
+    }
 }
 
 /// Outages: the longest one, their number and their total length.
