@@ -243,6 +243,11 @@ mod tests {
         }
         let (one, other) = (drawn("uuid", 1), drawn("uuid", 2));
         assert!(one.1 && one.0.len() == 32 && one != other && one == drawn("uuid", 1));
+        for number in 0..100 {
+            let random = u128::from_str_radix(&drawn("uuid", number).0, 16).unwrap();
+            let wanted = ::uuid::Builder::from_random_bytes(random.to_be_bytes()).into_uuid();
+            assert_eq!(drawn("uuid v4", number), (wanted.hyphenated().to_string(), true));
+        }
         assert!(drawn("now", 0).0.parse::<u64>().unwrap() > 1_600_000_000_000);
     }
 

@@ -1,8 +1,6 @@
 //! `{{uuid}}`: random identifiers.
 
 use super::{Draw, SourceCard, ValueSource};
-use uuid::Builder;
-use uuid::fmt::Hyphenated;
 
 pub(super) const CARD: SourceCard = SourceCard {
     form: "uuid",
@@ -22,26 +20,36 @@ struct Digits;
 
 impl ValueSource for Digits {
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {
-        let number = random(draw);
-        let mut digits = [0; 32];
-        if const_hex::encode_to_slice(number.to_be_bytes(), &mut digits).is_ok() {
-            out.extend_from_slice(&digits);
-        }
+        out.extend_from_slice(&digits(random(draw).to_be_bytes()));
         true
     }
 }
 
-/// RFC 9562.
+/// RFC 9562, section 5.4.
 #[derive(Debug)]
 struct Version4;
 
 impl ValueSource for Version4 {
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {
-        let uuid = Builder::from_random_bytes(random(draw).to_be_bytes()).into_uuid();
-        let mut text = [0; Hyphenated::LENGTH];
-        out.extend_from_slice(uuid.hyphenated().encode_lower(&mut text).as_bytes());
+        let mut bytes = random(draw).to_be_bytes();
+        // The version and the variant.
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        for (place, digit) in digits(bytes).into_iter().enumerate() {
+            if matches!(place, 8 | 12 | 16 | 20) {
+                out.push(b'-');
+            }
+            out.push(digit);
+        }
         true
     }
+}
+
+fn digits(bytes: [u8; 16]) -> [u8; 32] {
+    let mut digits = [0; 32];
+    // There is room for them.
+    let _ = const_hex::encode_to_slice(bytes, &mut digits);
+    digits
 }
 
 fn random(draw: &mut Draw<'_>) -> u128 {
