@@ -197,6 +197,7 @@ impl Patience {
             _ if !doubt.is_over(now) => None,
             Some(Ok(())) if doubt.answered + 1 < MOST_ASKED => {
                 (doubt.answered, doubt.since) = (doubt.answered + 1, Some(now));
+                doubt.waited_ns = 0;
                 None
             }
             Some(Ok(())) => Some(StopReason::Unserved),

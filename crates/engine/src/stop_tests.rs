@@ -138,6 +138,9 @@ fn checks_that_stages_cut_off_go_on_in_the_next() {
     };
     assert_eq!([false; 4].map(&mut stage), [20; 4], "2.4 s of silence");
     assert_eq!([true; 5].map(&mut stage), [20, 14, 8, 2, 1]);
+    // An answer to a check shows that there was nothing to wait for before.
+    assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, Nanos::MAX / 2), None);
+    assert_eq!(patience.answer_ns(), 2 * SECOND_NS);
     patience.answered();
-    assert_eq!(stage(false), 20, "an answer ends the doubt");
+    assert_eq!(patience.answer_ns(), 2 * SECOND_NS);
 }
