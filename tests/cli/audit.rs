@@ -283,6 +283,9 @@ fn each_document_that_is_gone_is_found_after_a_run_that_ended_by_the_clock() {
     let report = audited.report("text").stdout;
     assert!(report.starts_with("✓ PASSED  "), "{report}");
     assert!(report.contains(" documents, all as acknowledged"), "{report}");
+    // Should it end early, it knows how many it should have looked for.
+    let created = number(&audited.record["plan"]["stages"][0]["created"]);
+    assert!(created >= 2_000, "{created}");
     let stored = empty(&server, audited.database());
     assert!(stored > 100, "{stored}");
     let audited = measure(["audit", &out]);

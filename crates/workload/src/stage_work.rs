@@ -104,6 +104,8 @@ pub struct Traits {
     /// All documents in the database can be counted afterwards, to find any that do not belong to
     /// the run.
     pub counts_others: bool,
+    /// How many of the documents that it looks for an earlier run is known to have created.
+    pub created_before: u64,
     /// What it makes for later stages, in the plural: if some of it cannot be made, the run ends.
     pub makes: Option<&'static str>,
 }

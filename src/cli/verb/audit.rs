@@ -145,7 +145,9 @@ impl Audit {
         let servers = self.credentials.servers(&named, self.header.clone())?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
         let alone = record.server.created && record.plan.operations.is_empty();
-        let audit = AuditDemand::of(stages, alone).with_indexes(record.plan.target.audited());
+        let audit = AuditDemand::of(stages, alone)
+            .with_indexes(record.plan.target.audited())
+            .of_earlier(record.created());
         let connections = Flagged::new("--connections", self.connections);
         let mut options = Map::new();
         let views = record.plan.target.audited();

@@ -23,11 +23,13 @@ impl RunRecord {
     }
 
     /// How many documents were stored in fills and created afterwards, as far as the server has
-    /// acknowledged it.
+    /// acknowledged it: in this run, or in the earlier one that it audits.
     pub fn created(&self) -> u64 {
         let kinds = [OpKind::BulkInsert, OpKind::Create];
         let operations = self.stages.iter().flat_map(|stage| &stage.operations);
-        operations.filter(|it| kinds.contains(&it.kind)).map(|it| it.ok).sum()
+        let created: u64 = operations.filter(|it| kinds.contains(&it.kind)).map(|it| it.ok).sum();
+        let before = self.plan.stages.iter().map(|stage| stage.work.traits().created_before);
+        created + before.max().unwrap_or(0)
     }
 
     /// The most documents that a time-limited fill was to store; `None`: the stage is not such a
@@ -120,5 +122,21 @@ mod tests {
         assert_eq!(advice(980, "springload cushion"), words(3, foreign), "lost, but not late");
         let record = filled(2_000, None);
         assert_eq!(record.fill_advice(&record.stages[0]), None);
+    }
+    #[test]
+    fn an_audit_of_an_earlier_run_knows_how_many_documents_that_created() {
+        let mut record = fixture::record(&[]);
+        assert_eq!(record.created(), 2_000);
+        let audit = |name: &str| {
+            let plan = serde_json::json!({
+                "name": name, "workload": "audit", "created": 37_011,
+                "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+            });
+            serde_json::from_value(plan).expect("a stage")
+        };
+        // Through each of two nodes: the same documents.
+        record.plan.stages.extend(["audit_1", "audit_2"].map(audit));
+        record.stages.clear();
+        assert_eq!(record.created(), 37_011);
     }
 }

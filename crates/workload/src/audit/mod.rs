@@ -35,6 +35,10 @@ pub struct AuditPlan {
     /// The only node that is asked, as its position among the addresses, from 0; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     node: Option<usize>,
+    /// How many documents an earlier run is known to have created; absent if the run that wrote
+    /// them makes the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<u64>,
 }
 
 impl StageWork for AuditPlan {
@@ -72,6 +76,7 @@ impl StageWork for AuditPlan {
             audits: true,
             counts_others: self.alone,
             node: self.node,
+            created_before: self.created.unwrap_or(0),
             ..Traits::default()
         }
     }
@@ -107,6 +112,7 @@ pub struct AuditDemand {
     of: Option<WorkloadPlan>,
     alone: bool,
     indexes: Vec<String>,
+    created: Option<u64>,
 }
 
 impl AuditDemand {
@@ -114,7 +120,7 @@ impl AuditDemand {
     pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
         let own =
             stages.into_iter().filter(|it| it.traits().is_auditable && !it.fields().is_empty());
-        Self { of: own.last().cloned(), alone, indexes: Vec::new() }
+        Self { of: own.last().cloned(), alone, ..Self::default() }
     }
 
     /// Also audits every row of these indexes.
@@ -123,11 +129,21 @@ impl AuditDemand {
         Self { indexes, ..self }
     }
 
+    /// The documents are those of an earlier run, which is known to have created this many.
+    #[must_use]
+    pub fn of_earlier(self, created: u64) -> Self {
+        Self { created: Some(created), ..self }
+    }
+
     /// The stage of the audit.
     pub fn step(self) -> Step {
-        let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Due::Free);
-        let Self { of, alone, indexes } = self;
-        Step { name, purpose, work: AuditPlan { of, alone, indexes, node: None }.into(), timing }
+        self.step_at("audit".to_owned(), None)
+    }
+
+    fn step_at(self, name: String, node: Option<usize>) -> Step {
+        let Self { of, alone, indexes, created } = self;
+        let work = AuditPlan { of, alone, indexes, node, created }.into();
+        Step { name, purpose: Purpose::Audit, work, timing: Due::Free }
     }
 
     /// The stages of an audit through each of `nodes` nodes alone, one after the other; a single
@@ -136,12 +152,7 @@ impl AuditDemand {
         if nodes < 2 {
             return vec![self.step()];
         }
-        let at = |node: usize| {
-            let Self { of, alone, indexes } = self.clone();
-            let work = AuditPlan { of, alone, indexes, node: Some(node) }.into();
-            let name = format!("audit_{}", node + 1);
-            Step { name, purpose: Purpose::Audit, work, timing: Due::Free }
-        };
+        let at = |node: usize| self.clone().step_at(format!("audit_{}", node + 1), Some(node));
         (0..nodes).map(at).collect()
     }
 }
