@@ -29,8 +29,16 @@ const V2_HEAD: u64 = 40;
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A mergeable record of durations.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+/// The recorded values with their counts: the thousands of others that are possible would fill
+/// pages in the message of a failed test.
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.counts()).finish()
+    }
+}
 
 /// A stored histogram that could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +56,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// A histogram of two significant digits, with a tenth of the memory: 17 KB for values up to a
-    /// second.
+    /// second. It keeps to them when one of three is added.
     pub fn coarse() -> Self {
         let mut inner = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, 1 << 20, COARSE_DIGITS)
             .expect("the bounds are constants");
@@ -258,6 +266,14 @@ impl Kept {
         }
     }
 
+    /// Adds every sample of `other`, all to two digits from then on, and encodes the sum.
+    pub fn join(&mut self, other: &Self) {
+        let mut sum = Histogram::coarse();
+        sum.merge(&self.get());
+        sum.merge(&other.get());
+        *self = Self::Packed(sum.encode());
+    }
+
     /// Encodes what has been added so far.
     pub fn pack(&mut self) {
         if let Self::Open(histogram) = self {
@@ -319,7 +335,7 @@ impl schemars::JsonSchema for Histogram {
         schemars::json_schema!({
             "description": "A distribution of times: an HdrHistogram in its V2 encoding, deflated, \
                 in base64. Values are nanoseconds, to 3 significant digits (2 for a single \
-                agent), with a resolution of 64 ns at best.",
+                agent, and in rows of several seconds), with a resolution of 64 ns at best.",
             "type": "string",
             "contentEncoding": "base64",
             "pattern": "^HIST[A-Za-z0-9+/]+=*$",

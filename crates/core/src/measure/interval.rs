@@ -46,10 +46,10 @@ pub struct HeldTimes {
 }
 
 impl FailedTimes<Kept> {
-    /// Adds what was measured in another second.
+    /// Adds what was measured in another second, and encodes the sum.
     pub(super) fn join(&mut self, other: &Self) {
-        self.service.merge(&other.service.get());
-        self.response.merge(&other.response.get());
+        self.service.join(&other.service);
+        self.response.join(&other.response);
     }
 
     /// Adds what one shard measured.
@@ -499,7 +499,9 @@ mod tests {
         other.pack();
         assert!(matches!((&other.service, &other.response), (Kept::Packed(_), Kept::Packed(_))));
         kept.join(&other);
-        assert_eq!(kept.service.get(), times(&[5_000_000, 5_000_000]));
-        assert_eq!(kept.response.get(), times(&[6_000_000, 6_000_000]));
+        let joined = |kept: &Kept| kept.get().counts();
+        // To two digits, and as the highest value that has them.
+        assert_eq!(joined(&kept.service), [(5_013_503, 2)]);
+        assert_eq!(joined(&kept.response), [(6_029_311, 2)]);
     }
 }

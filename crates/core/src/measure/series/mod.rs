@@ -133,14 +133,11 @@ impl SeriesRow {
         self.seconds = next.end() - self.second;
         self.waited_s += next.waited_s;
         for (kind, part) in next.kinds {
-            let sum = self.kinds.entry(kind).or_default();
-            sum.join(&part);
-            sum.pack();
+            self.kinds.entry(kind).or_default().join(&part);
         }
         for (place, part) in next.nodes.iter().enumerate() {
             self.node_mut(place).join(part);
         }
-        self.nodes.iter_mut().for_each(|it| it.response.pack());
     }
 
     fn node_mut(&mut self, place: usize) -> &mut SeriesNode {
@@ -177,7 +174,7 @@ impl SeriesNode {
         for (&class, count) in &next.failures {
             *self.failures.entry(class).or_default() += count;
         }
-        self.response.merge(&next.response.get());
+        self.response.join(&next.response);
     }
 }
 
@@ -217,9 +214,9 @@ impl SeriesKind {
         for (&count, more) in &next.counts {
             *self.counts.entry(count).or_default() += more;
         }
-        self.service.merge(&next.service.get());
-        self.response.merge(&next.response.get());
-        self.lag.merge(&next.lag.get());
+        self.service.join(&next.service);
+        self.response.join(&next.response);
+        self.lag.join(&next.lag);
         for (&class, times) in &next.failed_times {
             self.failed_times.entry(class).or_default().join(times);
         }

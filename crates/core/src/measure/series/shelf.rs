@@ -12,7 +12,7 @@ const BLOCK: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Place {
     at: u64,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 /// A file of rows. The space of rows that were taken out is reused.
