@@ -8,6 +8,8 @@ mod calibrate;
 mod collect;
 mod compacting;
 mod copies;
+#[cfg(test)]
+mod couch_tests;
 mod crew;
 mod drill;
 mod ending;
