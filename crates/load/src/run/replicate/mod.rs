@@ -4,6 +4,8 @@
 mod beside;
 mod compare;
 mod link;
+#[cfg(test)]
+mod replicas_tests;
 mod start;
 
 use super::{Observer, RunError, block_on};

@@ -229,3 +229,7 @@ pub(super) async fn count_all(
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

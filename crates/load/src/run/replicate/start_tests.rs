@@ -1,0 +1,210 @@
+//! How replications begin: what is waited for, for how long, and what is said if it does not come.
+
+use super::super::replicas_tests::{imagined, opened, spec, with_existing};
+use super::{Replicas, count_all, pause_after};
+use crate::clock::{Nanos, SECOND_NS};
+use crate::driver::{DocumentCount, Replicator};
+use crate::engine::{Stop, StopReason};
+use crate::plan::{Link, PlanSpec, ReplicateSpec, Topology};
+use crate::run::block_on;
+use crate::run::couch_tests::{Couch, Told};
+use serde_json::json;
+use std::time::Duration;
+
+const MS: Nanos = 1_000_000;
+
+const fn link(source: usize, target: usize) -> Link {
+    Link { source, target }
+}
+
+/// A run from one new database to another, or to several.
+fn fan_out(couch: &Couch, names: &[&str], change: impl FnOnce(&mut ReplicateSpec)) -> PlanSpec {
+    let mut spec = spec(couch, names, Topology::FanOut);
+    change(spec.replicate.as_mut().unwrap());
+    spec
+}
+
+/// Why it does not begin.
+fn refusal(replicas: &Replicas) -> String {
+    let begun = replicas.begin(&Stop::default(), &mut Told::default());
+    begun.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// How many documents each target had once it had everything.
+fn filled(replicas: &Replicas) -> Vec<u64> {
+    let stop = Stop::default();
+    block_on(&stop, async {
+        replicas.start(&stop).await?;
+        replicas.fill(&stop).await
+    })
+    .unwrap();
+    let found = &replicas.state.borrow().found;
+    assert!(found.links.iter().all(|it| it.filled_s > it.running_s && it.running_s.is_some()));
+    found.links.iter().map(|it| it.filled_documents).collect()
+}
+
+#[test]
+fn checks_are_a_tenth_of_the_time_apart_within_limits() {
+    for (after_ns, pause_ms) in [
+        (0, 20),
+        (SECOND_NS / 5, 20),
+        (SECOND_NS, 100),
+        (5 * SECOND_NS, 500),
+        (60 * SECOND_NS, 1_000),
+    ] {
+        assert_eq!(pause_after(after_ns), Duration::from_millis(pause_ms), "{after_ns}");
+    }
+}
+
+#[test]
+fn only_a_link_of_a_chain_waits_for_the_one_before() {
+    for (topology, first, then, wanted) in [
+        (Topology::Chain, link(0, 1), link(1, 2), true),
+        (Topology::Chain, link(1, 2), link(0, 1), false),
+        (Topology::Chain, link(0, 1), link(0, 1), false),
+        (Topology::Mesh, link(0, 1), link(1, 2), false),
+        (Topology::FanOut, link(0, 1), link(0, 2), false),
+    ] {
+        let replicas = imagined(topology, &[true; 3]);
+        assert_eq!(replicas.is_before(first, then), wanted, "{topology:?} {first:?} {then:?}");
+    }
+}
+
+/// Counts prove that everything has arrived only where nothing else can have come in.
+#[test]
+fn counts_are_compared_where_they_prove_something() {
+    for (topology, created, link, counted, is_countable) in [
+        (Topology::FanOut, [true, true, true], link(0, 2), &[0][..], true),
+        (Topology::FanOut, [false, true, true], link(0, 2), &[0], true),
+        (Topology::FanOut, [true, true, false], link(0, 2), &[0], false),
+        (Topology::Chain, [true, true, true], link(1, 2), &[1], true),
+        (Topology::FanIn, [true, true, true], link(1, 2), &[0, 1], true),
+        (Topology::FanIn, [true, false, true], link(0, 2), &[0, 1], false),
+        (Topology::FanIn, [true, true, false], link(0, 2), &[0, 1], false),
+    ] {
+        let replicas = imagined(topology, &created);
+        assert_eq!(replicas.counted(link), counted, "{topology:?}");
+        assert_eq!(replicas.is_countable(link), is_countable, "{topology:?}, {created:?}");
+        let is_new = created == [true; 3];
+        assert_eq!(replicas.may_differ(), !is_new, "what was there may have won: {created:?}");
+    }
+}
+
+#[test]
+fn documents_of_several_databases_are_added_up() {
+    let couch = Couch::start();
+    for (database, id) in [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("b", "5")] {
+        couch.put(database, id, "1-x");
+    }
+    for (database, id) in [("a", "6"), ("b", "7"), ("b", "8")] {
+        couch.delete(database, id, "2-x");
+    }
+    let places = ["a", "b"].map(|name| couch.open(name));
+    let mut all: Vec<Box<dyn Replicator>> =
+        places.iter().filter_map(|place| place.replicator()).collect();
+    let sum = block_on(&Stop::default(), count_all(&mut all)).unwrap();
+    assert_eq!(sum, DocumentCount { documents: 5, deleted: 3 });
+}
+
+#[test]
+fn a_replication_may_take_a_moment_to_run() {
+    let couch = Couch::start();
+    let running = json!({ "state": "running" });
+    couch.says("b", &[json!({ "state": "initializing" }), json!({ "state": "pending" }), running]);
+    let replicas = opened(&fan_out(&couch, &["a", "b"], |_| {}));
+    couch.put("a", "one", "1-x");
+    assert_eq!(filled(&replicas), [1]);
+    let asked = couch.seen().into_iter().filter(|it| it.starts_with("GET /_scheduler/")).count();
+    assert_eq!(asked, 3);
+    let running_s = replicas.state.borrow().found.running_s;
+    assert!(running_s >= Some(0.04) && running_s < Some(60.0), "{running_s:?}");
+}
+
+#[test]
+fn a_replication_that_its_server_refuses_ends_the_run_at_once() {
+    let couch = Couch::start();
+    let info = json!({ "error": "unauthorized: no such user." });
+    couch.says("b", &[json!({ "state": "failed", "info": info })]);
+    let message = refusal(&opened(&fan_out(&couch, &["a", "b"], |_| {})));
+    let url = &couch.url;
+    let wanted = format!(
+        "the replication from {url}/a to {url}/b does not begin: its server calls it \"failed\": \
+         unauthorized: no such user; check that "
+    );
+    assert!(message.starts_with(&wanted), "{message}");
+}
+
+#[test]
+fn a_replication_that_never_runs_is_not_waited_for_longer_than_planned() {
+    let couch = Couch::start();
+    couch.says("b", &[json!({ "state": "initializing" })]);
+    let hasty = fan_out(&couch, &["a", "b"], |it| it.start_timeout_ns = 50 * MS);
+    let message = refusal(&opened(&hasty));
+    let url = &couch.url;
+    let wanted = format!(
+        "the replication from {url}/a to {url}/b is not running after 0.05 s: its server calls it \
+         \"initializing\"; give a longer --start-timeout, "
+    );
+    assert!(message.starts_with(&wanted), "{message}");
+}
+
+#[test]
+fn a_user_who_asks_to_stop_does_not_wait_for_a_replication_to_begin() {
+    let (couch, stop, mut told) = (Couch::start(), Stop::default(), Told::default());
+    couch.says("b", &[json!({ "state": "initializing" })]);
+    couch.lag("b", u32::MAX);
+    let replicas = opened(&fan_out(&couch, &["a", "b"], |_| {}));
+    stop.raise(StopReason::Interrupted);
+    replicas.begin(&stop, &mut told).unwrap();
+    assert_eq!(told.news, ["waiting until the replication is running"]);
+    // Nor for what is stored to arrive.
+    couch.put("a", "one", "1-x");
+    block_on(&stop, replicas.fill(&stop)).unwrap();
+    assert_eq!(replicas.state.borrow().found.links[0].filled_s, None);
+}
+
+/// Empty targets have as many documents as empty sources.
+#[test]
+fn the_end_of_a_chain_is_filled_after_its_middle() {
+    let couch = Couch::start();
+    let replicas = opened(&spec(&couch, &["a", "b", "c"], Topology::Chain));
+    for id in ["1", "2", "3"] {
+        couch.put("a", id, "1-x");
+    }
+    couch.lag("b", 1);
+    assert_eq!(filled(&replicas), [3, 3]);
+}
+
+#[test]
+fn documents_of_its_own_do_not_make_a_target_full() {
+    let couch = Couch::start();
+    for (source, target) in [("1", "4"), ("2", "5"), ("3", "6")] {
+        couch.put("a", source, "1-x");
+        couch.put("b", target, "1-x");
+    }
+    couch.lag("b", 2);
+    let replicas = opened(&with_existing(&couch, &["a", "b"]));
+    assert_eq!(filled(&replicas), [6]);
+}
+
+#[test]
+fn a_target_that_is_not_filled_in_time_is_reported_with_its_servers_words() {
+    let couch = Couch::start();
+    let info = json!({ "error": "db_not_found: b" });
+    let crashing = json!({ "state": "crashing", "info": info });
+    couch.says("b", &[json!({ "state": "running" }), crashing]);
+    couch.lag("b", u32::MAX);
+    let hasty = fan_out(&couch, &["a", "b", "c"], |it| it.converge_timeout_ns = 50 * MS);
+    let replicas = opened(&hasty);
+    couch.put("a", "1", "1-x");
+    couch.put("a", "2", "1-x");
+    // What reaches the other target in time does not matter here.
+    couch.instead("GET /c", &[(200, json!({ "doc_count": 2, "doc_del_count": 0 }))]);
+    let url = &couch.url;
+    let wanted = format!(
+        "the replication from {url}/a to {url}/b has not copied what was stored before the load \
+         within 0.05 s: there are 0 of 2 documents; its server calls it \"crashing\": \
+         db_not_found: b; give a longer --converge-timeout, or fewer --docs"
+    );
+    assert_eq!(refusal(&replicas), wanted);
+}
