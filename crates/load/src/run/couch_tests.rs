@@ -1,4 +1,4 @@
-//! A small CouchDB for tests, with what the stand-in lacks, such as replications. It keeps databases
+//! A small CouchDB for tests, with what the stand-in lacks, such as replications. It has databases
 //! in memory, and puts the answers of a test in place of its own.
 
 use super::{Observer, Progress, block_on};

@@ -321,4 +321,4 @@ pub(super) fn seconds(ns: Nanos) -> f64 {
 
 #[cfg(test)]
 #[path = "beside_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -12,25 +12,25 @@ const MS: Nanos = 1_000_000;
 
 /// What a database has, and what it was asked.
 #[derive(Default)]
-struct Database {
+pub(in crate::run::replicate) struct Database {
     documents: BTreeMap<String, Replicated>,
     /// Revisions that it has and does not show.
     hidden: Vec<String>,
     /// Why it refuses everything.
     refusal: Option<&'static str>,
     /// Whether its answers never come.
-    hangs: bool,
+    pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
     looks: Vec<Vec<String>>,
-    counts: u32,
+    pub(in crate::run::replicate) counts: u32,
     asked: u32,
 }
 
 #[derive(Clone, Default)]
-struct Fake(Rc<RefCell<Database>>);
+pub(in crate::run::replicate) struct Fake(pub(in crate::run::replicate) Rc<RefCell<Database>>);
 
 impl Fake {
-    fn with(documents: &[(&str, &str)]) -> Self {
+    pub(in crate::run::replicate) fn with(documents: &[(&str, &str)]) -> Self {
         let fake = Self::default();
         for (id, rev) in documents {
             fake.put(id, rev);
@@ -38,7 +38,7 @@ impl Fake {
         fake
     }
 
-    fn put(&self, id: &str, rev: &str) {
+    pub(in crate::run::replicate) fn put(&self, id: &str, rev: &str) {
         let it = Replicated { id: id.to_owned(), rev: rev.to_owned(), deleted: false };
         self.0.borrow_mut().documents.insert(id.to_owned(), it);
     }
@@ -49,11 +49,11 @@ impl Fake {
         other.0.borrow_mut().documents.extend(all);
     }
 
-    fn refuse(&self, why: Option<&'static str>) {
+    pub(in crate::run::replicate) fn refuse(&self, why: Option<&'static str>) {
         self.0.borrow_mut().refusal = why;
     }
 
-    fn connect(&self) -> Box<dyn Replicator> {
+    pub(in crate::run::replicate) fn connect(&self) -> Box<dyn Replicator> {
         Box::new(self.clone())
     }
 
@@ -153,15 +153,15 @@ impl Replicator for Fake {
     }
 }
 
-const NO_TIME: Limits =
+pub(in crate::run::replicate) const NO_TIME: Limits =
     Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_differ: false };
 
-fn notices() -> Arc<Notices> {
+pub(in crate::run::replicate) fn notices() -> Arc<Notices> {
     Arc::new(Notices { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })
 }
 
 impl Notices {
-    fn end(&self) {
+    pub(in crate::run::replicate) fn end(&self) {
         self.over_at.store(Clock::system().now(), Ordering::Release);
     }
 
@@ -170,7 +170,7 @@ impl Notices {
     }
 }
 
-fn on_thread<T>(work: impl Future<Output = T>) -> T {
+pub(in crate::run::replicate) fn on_thread<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, work)
 }
@@ -179,11 +179,16 @@ async fn sleep_ms(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-fn lookout(ends: Ends, queue: &Rc<Queue>, notices: &Arc<Notices>, limits: Limits) -> Lookout {
+pub(in crate::run::replicate) fn lookout(
+    ends: Ends,
+    queue: &Rc<Queue>,
+    notices: &Arc<Notices>,
+    limits: Limits,
+) -> Lookout {
     Lookout::new(ends, queue.clone(), notices.clone(), limits, Clock::system().now())
 }
 
-fn ends(source: &Fake, target: &Fake) -> Ends {
+pub(in crate::run::replicate) fn ends(source: &Fake, target: &Fake) -> Ends {
     Ends { source: source.connect(), target: target.connect(), counted: Vec::new() }
 }
 

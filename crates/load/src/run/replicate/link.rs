@@ -250,17 +250,23 @@ impl Lookout {
         }
     }
 
-    /// Waits before the next look. A marker that was overtaken does not prolong the wait.
+    /// Waits before the next look.
     async fn pause(&self) {
-        let now = self.clock.now();
+        if let Some(pause_ns) = self.pause_ns(self.clock.now()) {
+            tokio::time::sleep(Duration::from_nanos(pause_ns)).await;
+        }
+    }
+
+    /// How long to wait before the next look, if any marker is awaited. One that was overtaken does
+    /// not prolong the wait.
+    fn pause_ns(&self, now: Nanos) -> Option<Nanos> {
         let age_ns = |sent: &Sent| now.saturating_sub(sent.acknowledged);
         let awaited = self.outstanding.iter().find(|it| Some(it.number) > self.newest_seen);
-        let pause_ns = match awaited.or(self.outstanding.last()) {
-            _ if self.silent.is_some() => RETRY_NS,
-            Some(sent) => (age_ns(sent) / PAUSE_SHARE).clamp(LEAST_PAUSE_NS, MOST_PAUSE_NS),
-            None => return,
-        };
-        tokio::time::sleep(Duration::from_nanos(pause_ns)).await;
+        match awaited.or(self.outstanding.last()) {
+            _ if self.silent.is_some() => Some(RETRY_NS),
+            Some(sent) => Some((age_ns(sent) / PAUSE_SHARE).clamp(LEAST_PAUSE_NS, MOST_PAUSE_NS)),
+            None => None,
+        }
     }
 
     /// Whether the target has not responded for so long that it counts as gone.
@@ -397,3 +403,7 @@ impl Quiet {
         now.saturating_sub(self.since)
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

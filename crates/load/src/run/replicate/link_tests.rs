@@ -1,0 +1,137 @@
+//! How often a link looks, and how it ends if markers or documents do not come.
+
+use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
+use super::{Lookout, Queue, Quiet, Sent, seconds};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::DocumentCount;
+use crate::measure::LinkEnd;
+use std::rc::Rc;
+use std::time::Duration;
+
+const MS: Nanos = 1_000_000;
+
+/// One that awaits markers, each with its number and when it was acknowledged.
+fn awaiting(markers: &[(u64, Nanos)]) -> Lookout {
+    let fake = Fake::default();
+    let mut it = lookout(ends(&fake, &fake), &Rc::new(Queue::default()), &notices(), NO_TIME);
+    let sent = |&(number, acknowledged): &(u64, Nanos)| Sent {
+        id: format!("m_{number}"),
+        number,
+        acknowledged,
+        is_last: false,
+    };
+    it.outstanding = markers.iter().map(sent).collect();
+    it
+}
+
+#[test]
+fn the_longer_a_marker_is_awaited_the_rarer_are_the_looks() {
+    let now = 100 * SECOND_NS;
+    for (age_ms, pause_ns) in [(5, MS), (1_000, 100 * MS), (2_000, 200 * MS), (9_000, 250 * MS)] {
+        let it = awaiting(&[(1, now - age_ms * MS)]);
+        assert_eq!(it.pause_ns(now), Some(pause_ns), "{age_ms} ms");
+    }
+    assert_eq!(awaiting(&[]).pause_ns(now), None);
+}
+
+#[test]
+fn a_marker_that_was_overtaken_does_not_prolong_the_wait() {
+    let now = 100 * SECOND_NS;
+    let ages = [(5, now - 2_000 * MS), (7, now - 1_000 * MS), (8, now - 500 * MS)];
+    let mut it = awaiting(&ages);
+    it.newest_seen = Some(6);
+    assert_eq!(it.pause_ns(now), Some(100 * MS), "the seventh is next");
+    it.newest_seen = Some(9);
+    assert_eq!(it.pause_ns(now), Some(50 * MS), "all were overtaken");
+}
+
+/// However old its markers are, a target that does not respond is asked again soon.
+#[tokio::test(start_paused = true)]
+async fn a_look_that_failed_is_repeated_after_a_tenth_of_a_second() {
+    let now = Clock::system().now();
+    let mut it = awaiting(&[(1, now.saturating_sub(60 * SECOND_NS))]);
+    it.silent = Some((now, "it is down".to_owned()));
+    assert_eq!(it.pause_ns(now), Some(100 * MS));
+    assert!(tokio::time::timeout(Duration::from_millis(90), it.pause()).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_millis(120), it.pause()).await.is_ok());
+}
+
+#[test]
+fn it_is_quiet_since_the_last_change() {
+    let count = |documents| DocumentCount { documents, deleted: 0 };
+    let mut quiet = Quiet::default();
+    for (documents, now, lasted) in [(1, 100, 0), (1, 250, 150), (2, 300, 0), (2, 310, 10)] {
+        quiet.counts(count(documents), now);
+        assert_eq!(quiet.lasted(now), lasted, "{documents} at {now}");
+    }
+    // From then on, only what is wrong counts.
+    for (wrong, now, lasted) in [(0, 400, 0), (0, 450, 50), (3, 500, 0), (3, 700, 200), (2, 800, 0)]
+    {
+        quiet.note(wrong, now);
+        assert_eq!(quiet.lasted(now), lasted, "{wrong} at {now}");
+    }
+}
+
+/// The documents of a target whose number stays wrong are compared after half of the time in which
+/// nothing more arrives; what is missing then has the whole of it to come.
+#[test]
+fn a_target_with_too_few_documents_is_compared_after_a_while() {
+    let source = Fake::with(&[("a", "1-a"), ("b", "1-b"), ("m", "1-m")]);
+    let target = Fake::with(&[("a", "1-a"), ("m", "1-m")]);
+    let (queue, notices) = (Rc::new(Queue::default()), notices());
+    let mut limits = NO_TIME;
+    limits.converge_ns = 4_500 * MS;
+    let mut ends = ends(&source, &target);
+    ends.counted = vec![source.connect()];
+    let clock = Clock::system();
+    let acknowledged = clock.now();
+    queue.push(Sent { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+    let lookout = lookout(ends, &queue, &notices, limits);
+    let began = clock.now();
+    notices.end();
+    let found = on_thread(lookout.go_on(|| true));
+    let took_ns = clock.now() - began;
+    assert_eq!(found.end, LinkEnd::Lost);
+    assert_eq!(found.comparison.map(|it| (it.documents, it.missing)), Some((3, 1)));
+    assert!(took_ns >= 2_250 * MS, "half of 1.5 s, and 1.5 s: {took_ns}");
+    assert!(target.0.borrow().counts > 2, "the number was asked for until then");
+    let seen = found.markers.over_time.iter().map(|it| it.markers).sum::<u64>();
+    assert_eq!((found.markers.unseen, seen), (0, 1));
+}
+
+/// A marker that never comes does not hide that everything else has.
+#[test]
+fn a_last_look_finds_that_everything_is_there() {
+    let all = [("a", "1-a"), ("b", "1-b")];
+    let (source, target) = (Fake::with(&all), Fake::with(&all));
+    let (queue, notices) = (Rc::new(Queue::default()), notices());
+    let mut limits = NO_TIME;
+    limits.converge_ns = 50 * MS;
+    let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
+    notices.end();
+    let found = on_thread(lookout.go_on(|| true));
+    assert_eq!(found.end, LinkEnd::Converged);
+    assert!(found.converged_s >= Some(0.05), "{:?}", found.converged_s);
+    assert_eq!(found.comparison.map(|it| (it.documents, it.missing)), Some((2, 0)));
+}
+
+/// A last look that takes too long proves nothing: the target is behind, and not gone.
+#[tokio::test(start_paused = true)]
+async fn a_last_look_without_end_is_given_up() {
+    let (source, target) = (Fake::with(&[("a", "1-a")]), Fake::default());
+    target.0.borrow_mut().hangs = true;
+    let (queue, notices) = (Rc::new(Queue::default()), notices());
+    let mut limits = NO_TIME;
+    limits.converge_ns = 0;
+    let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
+    notices.end();
+    let found = lookout.go_on(|| true).await;
+    assert_eq!((found.end, found.converged_s), (LinkEnd::Behind, None));
+    assert_eq!((found.comparison, found.reason), (None, None));
+}
+
+#[test]
+fn nanoseconds_are_reported_in_seconds() {
+    let all = [0, 1_500_000_000, 60 * SECOND_NS].map(|ns| seconds(ns).to_string());
+    assert_eq!(all, ["0", "1.5", "60"]);
+}
