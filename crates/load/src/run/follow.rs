@@ -196,13 +196,17 @@ async fn until_complete(
             follows.compare(now);
             continue;
         }
-        let since = *ended_at.get_or_insert(now);
-        let is_complete = now >= since + least_ns && follows.is_complete();
-        if is_complete || now > since + PATIENCE_NS {
+        let after_ns = now.saturating_sub(*ended_at.get_or_insert(now));
+        if is_enough(after_ns, least_ns, follows.is_complete()) {
             follows.compare(now);
             return;
         }
     }
+}
+
+/// Whether to stop waiting for changes, this long after the end.
+const fn is_enough(after_ns: Nanos, least_ns: Nanos, is_complete: bool) -> bool {
+    is_complete && after_ns >= least_ns || after_ns > PATIENCE_NS
 }
 
 /// Measures how late this thread is, as long as the feeds are read.

@@ -181,3 +181,46 @@ fn a_few_begin_at_once_and_all_in_order() {
     assert_eq!(done, (0..40).collect::<Vec<_>>());
     assert_eq!(most.get(), AT_ONCE);
 }
+
+#[test]
+fn changes_are_waited_for_until_all_have_come_or_patience_ends() {
+    for (after_ns, least_ns, is_complete, enough) in [
+        (0, 0, true, true),
+        (0, 0, false, false),
+        (5 * SECOND_NS, 0, false, false),
+        (0, SETTLE_NS, true, false),
+        (SETTLE_NS, SETTLE_NS, true, true),
+        (SETTLE_NS, SETTLE_NS, false, false),
+        (PATIENCE_NS, 0, false, false),
+        (PATIENCE_NS + 1, 0, false, true),
+    ] {
+        let found = is_enough(after_ns, least_ns, is_complete);
+        assert_eq!(found, enough, "{after_ns} {least_ns} {is_complete}");
+    }
+}
+
+/// A server that ends each feed at once is not asked without a pause.
+#[test]
+fn feeds_that_end_at_once_are_opened_ever_more_rarely() {
+    let follower = follower(&[Feed::Ends(&[1, 2, 3]), Feed::Ends(&[])]);
+    let opened = follower.opened.clone();
+    let (found, _) = followed(vec![follower]);
+    assert_eq!((found.by[0].changes, found.by[0].missing), (3, Some(0)));
+    // 10, 20, 40, 80 ms and so on: a dozen in 6 s.
+    assert!((3..100).contains(&opened.get()), "{}", opened.get());
+}
+
+/// The time that passes while nothing is late is no delay.
+#[tokio::test(start_paused = true)]
+async fn only_what_is_late_is_a_delay() {
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let measuring = LocalSet::new();
+    let delays = measuring.run_until(async {
+        let measuring = spawn_local(delays(stopped));
+        tokio::time::sleep(LOOK_EVERY * 50).await;
+        stop.send(true).unwrap();
+        measuring.await.unwrap()
+    });
+    let late = delays.await;
+    assert!(late.len() >= 40 && late.min() < 5_000_000, "{} {}", late.len(), late.min());
+}

@@ -28,3 +28,18 @@ impl Drop for Scratch {
         let _ = self.0.remove();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+
+    #[test]
+    fn a_temporary_journal_does_not_outlive_its_run() {
+        let scratch = Scratch::new().unwrap();
+        let journal = scratch.journal();
+        drop(journal.writer(0, 0));
+        assert!(journal.exists());
+        drop(scratch);
+        assert!(!journal.exists());
+    }
+}

@@ -22,7 +22,7 @@ pub(in crate::run::replicate) struct Database {
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
     looks: Vec<Vec<String>>,
-    pub(in crate::run::replicate) counts: u32,
+    counts: u32,
     asked: u32,
 }
 
