@@ -111,3 +111,7 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "compacting_tests.rs"]
+mod tests;

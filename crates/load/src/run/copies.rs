@@ -54,3 +54,7 @@ pub(super) fn compare(
     observer.news("comparing the copies on each node");
     block_on(stop, looking)
 }
+
+#[cfg(test)]
+#[path = "copies_tests.rs"]
+mod tests;

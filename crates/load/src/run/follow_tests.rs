@@ -214,13 +214,10 @@ fn feeds_that_end_at_once_are_opened_ever_more_rarely() {
 #[tokio::test(start_paused = true)]
 async fn only_what_is_late_is_a_delay() {
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let measuring = LocalSet::new();
-    let delays = measuring.run_until(async {
-        let measuring = spawn_local(delays(stopped));
+    let ending = async {
         tokio::time::sleep(LOOK_EVERY * 50).await;
         stop.send(true).unwrap();
-        measuring.await.unwrap()
-    });
-    let late = delays.await;
+    };
+    let (late, ()) = tokio::join!(delays(stopped), ending);
     assert!(late.len() >= 40 && late.min() < 5_000_000, "{} {}", late.len(), late.min());
 }

@@ -1,0 +1,131 @@
+//! Copies that are compared after a drill: when, and until when.
+
+use super::super::couch_tests::{Answer, Couch, Told};
+use super::super::ending::begun;
+use super::compare;
+use crate::clock::SECOND_NS;
+use crate::driver::Existing;
+use crate::engine::{Stop, StopReason};
+use crate::measure::Copies;
+use crate::mistake::Flagged;
+use crate::plan::{Plan, PlanSpec, check};
+use crate::record::{DrillRecord, DrillStep, RunRecord, ServerRecord, fixture};
+use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The changes of a copy with this many documents.
+fn copy(documents: u64) -> Answer {
+    let change = |seq| json!({ "seq": seq, "id": seq.to_string(), "changes": [{ "rev": "1-a" }] });
+    let results: Vec<_> = (1..=documents).map(change).collect();
+    (200, json!({ "results": results }))
+}
+
+/// A database of one shard with two copies: one of three documents, and the other as given, each
+/// time that it is read.
+fn cluster(other: &[Answer]) -> Couch {
+    let couch = Couch::start();
+    couch.put("db", "x", "1-a");
+    couch.instead("GET /db", &[(200, json!({ "db_name": "db", "instance_start_time": "1" }))]);
+    couch.instead("GET /db/_shards", &[(200, json!({ "shards": { "0-f": ["n1", "n2"] } }))]);
+    couch.instead("GET /_node/_local/*", &[copy(3)]);
+    couch.instead("GET /_node/_local", &[(200, json!({ "name": "n1" }))]);
+    couch.instead("GET /_node/n2/*", other);
+    couch
+}
+
+/// A plan with or without an audit.
+fn plan(couch: &Couch, audit: bool) -> Plan {
+    let asked = DocumentsAsked {
+        documents: Flagged::new("--docs", 10),
+        batch: Flagged::new("--batch", 10),
+        within_ns: None,
+        operations: Flagged::new("--ops", Some(10)),
+        warmup_ns: 0,
+    };
+    let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
+    let order = CrudOrder::Uniform;
+    let work = MixedDemand { asked, mix, own: OwnMix::new(), more_documents: "", order };
+    let spec = PlanSpec {
+        target: Some(format!("{}/db", couch.url)),
+        existing: Existing::Yes,
+        timeout_ns: 10 * SECOND_NS,
+        audit,
+        ..PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work))
+    };
+    check(&spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+}
+
+/// The record of a stage in which something was broken, or not.
+fn record(plan: &Plan, broken: bool) -> RunRecord {
+    let server = ServerRecord { database: "db".to_owned(), ..ServerRecord::default() };
+    let mut record = begun(plan, 0, server);
+    let step = DrillStep { from_s: 1.0, to_s: 2.0, ..DrillStep::default() };
+    let drill = DrillRecord { stop: Some(step.clone()).filter(|_| broken), start: Some(step) };
+    let mut stage = fixture::stage("crud", Vec::new());
+    stage.drill = Some(drill);
+    record.stages.push(stage);
+    record
+}
+
+/// What a comparison finds, and what the user is told.
+fn compared(couch: &Couch, told: &mut Told) -> Option<Copies> {
+    let plan = plan(couch, true);
+    let stop = told.stops.clone().unwrap_or_default();
+    compare(&plan, &record(&plan, true), &stop, told).unwrap()
+}
+
+#[test]
+fn copies_are_compared_until_they_match() {
+    let couch = cluster(&[copy(1), copy(3)]);
+    let mut told = Told::default();
+    let copies = compared(&couch, &mut told).unwrap();
+    let found: Vec<_> =
+        copies.nodes.iter().map(|it| (it.node.as_str(), it.documents, it.missing)).collect();
+    assert_eq!(found, [("n1", 3, 0), ("n2", 3, 0)]);
+    assert!(copies.are_alike(), "{copies:?}");
+    assert!(copies.looked_s >= 1.0 && copies.looked_s < 25.0, "{}", copies.looked_s);
+    assert_eq!(told.news, ["comparing the copies on each node"]);
+}
+
+#[test]
+fn a_user_who_asks_to_stop_does_not_wait_for_copies_to_match() {
+    let couch = cluster(&[copy(1)]);
+    let mut told = Told { stops: Some(Arc::default()), ..Told::default() };
+    let copies = compared(&couch, &mut told).unwrap();
+    assert!(copies.differ() && copies.looked_s < 25.0, "{copies:?}");
+}
+
+#[test]
+fn copies_that_cannot_be_compared_have_a_reason() {
+    let couch = cluster(&[copy(3)]);
+    couch.instead("GET /db/_shards", &[(500, json!({ "reason": "badmatch" }))]);
+    let copies = compared(&couch, &mut Told::default()).unwrap();
+    let problem = copies.problem.as_deref().unwrap_or_default();
+    assert!(problem.contains(" answers 500 to GET /db/_shards: badmatch"), "{copies:?}");
+    assert!(copies.looked_s > 0.0 && copies.nodes.is_empty(), "{copies:?}");
+}
+
+#[test]
+fn one_copy_is_not_compared_with_anything() {
+    let couch = cluster(&[copy(3)]);
+    couch.instead("GET /db/_shards", &[(200, json!({ "shards": { "0-f": ["n1"] } }))]);
+    assert_eq!(compared(&couch, &mut Told::default()), None);
+}
+
+/// Without a drill, an audit, or time, nobody looks at the copies.
+#[test]
+fn copies_are_compared_only_if_something_was_broken_and_everything_looked_for() {
+    let couch = cluster(&[copy(3)]);
+    for (audit, broken, stopped) in
+        [(false, true, false), (true, false, false), (true, true, true), (false, false, false)]
+    {
+        let (plan, stop, mut told) = (plan(&couch, audit), Stop::default(), Told::default());
+        if stopped {
+            stop.raise(StopReason::Interrupted);
+        }
+        let found = compare(&plan, &record(&plan, broken), &stop, &mut told).unwrap();
+        assert_eq!(found, None, "{audit} {broken} {stopped}");
+        assert!(told.news.is_empty() && couch.seen().is_empty(), "{audit} {broken} {stopped}");
+    }
+}
