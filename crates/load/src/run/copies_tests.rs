@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 /// The changes of a copy with this many documents.
 fn copy(documents: u64) -> Answer {
-    let change = |seq| json!({ "seq": seq, "id": seq.to_string(), "changes": [{ "rev": "1-a" }] });
+    let change =
+        |seq: u64| json!({ "seq": seq, "id": seq.to_string(), "changes": [{ "rev": "1-a" }] });
     let results: Vec<_> = (1..=documents).map(change).collect();
     (200, json!({ "results": results }))
 }

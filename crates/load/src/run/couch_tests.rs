@@ -209,6 +209,10 @@ impl Site {
 
 /// A request without its headers: its method and path, and its body.
 fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
+    // A client without an answer asks for TLS, whose first byte this is.
+    if stream.fill_buf().ok()?.first() == Some(&0x16) {
+        return None;
+    }
     let (mut asked, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();

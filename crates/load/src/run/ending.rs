@@ -141,8 +141,181 @@ pub(super) fn ended(
 
 #[cfg(test)]
 mod tests {
+    use super::super::couch_tests::Couch;
     use super::*;
+    use crate::engine::Stop;
+    use crate::journal::Journal;
+    use crate::measure::KindInterval;
+    use crate::mistake::Flagged;
+    use crate::plan::{Existing, PlanSpec, check};
+    use crate::record::fixture;
+    use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
+    use serde_json::json;
     use std::io;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// A fill with 40 documents, and a few operations.
+    fn spec(target: Option<String>) -> PlanSpec {
+        let asked = DocumentsAsked {
+            documents: Flagged::new("--docs", 40),
+            batch: Flagged::new("--batch", 10),
+            within_ns: None,
+            operations: Flagged::new("--ops", Some(10)),
+            warmup_ns: 0,
+        };
+        let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
+        let order = CrudOrder::Uniform;
+        let work = MixedDemand { asked, mix, own: OwnMix::new(), more_documents: "", order };
+        let spec = PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work));
+        PlanSpec { target, timeout_ns: 10 * crate::clock::SECOND_NS, ..spec }
+    }
+
+    /// The same on three databases.
+    fn on_three(keep: bool) -> PlanSpec {
+        let mut spec = PlanSpec { keep, ..spec(None) };
+        let spread = json!({ "count": 3, "documents": 40, "batch": 10 });
+        spec.options.insert("databases".to_owned(), spread);
+        spec
+    }
+
+    fn planned(spec: &PlanSpec) -> Plan {
+        check(spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+    }
+
+    /// A part of a stage with this many successes, and failures of these classes.
+    fn part(ok: u64, failures: &[Failure]) -> KindInterval {
+        let requests = ok + failures.len() as u64;
+        let mut part = KindInterval { requests, ok, ..KindInterval::default() };
+        for class in failures {
+            part.failures[class.index()] += 1;
+        }
+        part
+    }
+
+    /// A record of the first stages of a plan, with what was done in each of them.
+    fn done(plan: &Plan, parts: Vec<Vec<(OpKind, KindInterval)>>) -> RunRecord {
+        let mut record = begun(plan, 0, ServerRecord::default());
+        for (stage, parts) in plan.stages.iter().zip(parts) {
+            let parts = parts.into_iter().map(|(kind, part)| (0, kind, part)).collect();
+            let done = fixture::stage(&stage.name, parts);
+            record.stages.push(StageRecord { plan: Some(stage.clone()), ..done });
+        }
+        record
+    }
+
+    #[test]
+    fn databases_that_an_unfinished_run_leaves_are_announced() {
+        let plan = planned(&on_three(false));
+        let of = |stages| left_over(&plan, &done(&plan, vec![Vec::new(); stages]));
+        let removing = Some("removing 3 databases".to_owned());
+        assert_eq!(plan.stages.len(), 4);
+        let found = [0, 1, 2, 3, 4].map(of);
+        let all = || removing.clone();
+        assert_eq!(found, [all(), all(), all(), all(), None], "the last stage removes them");
+        let kept = planned(&on_three(true));
+        assert_eq!(left_over(&kept, &done(&kept, vec![Vec::new()])), None);
+        let one = planned(&spec(None));
+        assert_eq!(left_over(&one, &done(&one, vec![Vec::new()])), None);
+    }
+
+    #[test]
+    fn databases_that_could_not_be_created_end_the_run_with_the_reason() {
+        let plan = planned(&on_three(false));
+        let (couch, stop) = (Couch::start(), Arc::new(Stop::default()));
+        let target = couch.open("db");
+        let bench = Bench::new(&plan, &target, &stop, [0, 0]);
+        let of = |ok, failures: &[Failure]| {
+            let parts = vec![(OpKind::DatabaseCreate, part(ok, failures))];
+            not_made(&bench, &done(&plan, vec![parts])).map(|error| error.to_string())
+        };
+        let failure = Failure::ServerError;
+        let failed = format!("1 of 3 databases could not be created: 1 {failure}");
+        assert_eq!(of(2, &[failure]), Some(failed));
+        assert_eq!(of(1, &[]), Some("2 of 3 databases could not be created".to_owned()));
+        assert_eq!(of(3, &[]), None);
+        let filled = done(&plan, vec![Vec::new(), Vec::new()]);
+        assert!(not_made(&bench, &filled).is_none(), "a fill makes nothing for others");
+        stop.raise(StopReason::Interrupted);
+        assert_eq!(of(2, &[]), None, "the user did not want them");
+    }
+
+    /// The number of documents of others, with twelve in the database, after this change to a run
+    /// whose audit has found ten.
+    fn others_after(change: impl FnOnce(&mut RunRecord, &mut Bench<'_>)) -> Option<u64> {
+        others_of(Existing::No, change)
+    }
+
+    fn others_of(
+        existing: Existing,
+        change: impl FnOnce(&mut RunRecord, &mut Bench<'_>),
+    ) -> Option<u64> {
+        let (couch, stop) = (Couch::start(), Arc::new(Stop::default()));
+        (0..12).for_each(|id| couch.put("db", &id.to_string(), "1-x"));
+        let spec = spec(Some(format!("{}/db", couch.url)));
+        let plan = planned(&PlanSpec { audit: true, existing, ..spec });
+        let target = couch.open("db");
+        let audit = vec![(OpKind::Verify, part(8, &[])), (OpKind::Read, part(10, &[]))];
+        let fill = vec![(OpKind::BulkInsert, part(40, &[]))];
+        let crud = vec![(OpKind::Create, part(5, &[]))];
+        let mut record = done(&plan, vec![fill, crud, audit]);
+        let mut bench = Bench::new(&plan, &target, &stop, [0, 0]);
+        change(&mut record, &mut bench);
+        others(&bench, &record)
+    }
+
+    /// Adds a failure to the operations of this kind in a stage.
+    fn fail(record: &mut RunRecord, stage: usize, kind: OpKind, class: Failure) {
+        let mut all = record.stages[stage].operations.iter_mut();
+        let operation = all.find(|it| it.kind == kind).unwrap();
+        operation.failures.insert(class, 1);
+    }
+
+    #[test]
+    fn documents_of_others_are_those_that_the_audit_did_not_find() {
+        assert_eq!(others_after(|_, _| {}), Some(2));
+        let refused = |record: &mut RunRecord, _: &mut Bench<'_>| {
+            fail(record, 1, OpKind::Create, Failure::Conflict);
+            fail(record, 2, OpKind::Verify, Failure::Lost);
+            record.stages[1].visibility = Some(Visibility { written: 9, ..Visibility::default() });
+        };
+        assert_eq!(others_after(refused), Some(2), "it is known what became of each write");
+    }
+
+    #[test]
+    fn documents_of_others_are_not_counted_if_some_writes_are_uncertain() {
+        let unknown = |record: &mut RunRecord, _: &mut Bench<'_>| {
+            fail(record, 1, OpKind::Create, Failure::Timeout);
+        };
+        assert_eq!(others_after(unknown), None);
+        let unfinished = |record: &mut RunRecord, _: &mut Bench<'_>| {
+            record.stages[1].operations[0].unfinished = 1;
+        };
+        assert_eq!(others_after(unfinished), None);
+        let unread = |record: &mut RunRecord, _: &mut Bench<'_>| {
+            fail(record, 2, OpKind::Verify, Failure::Timeout);
+        };
+        assert_eq!(others_after(unread), None, "the audit did not find out");
+        let unnoted = |_: &mut RunRecord, bench: &mut Bench<'_>| {
+            let journal = Journal::open(Path::new("nowhere"));
+            journal.break_off("the disk is full");
+            bench.journal = Some(Arc::new(journal));
+        };
+        assert_eq!(others_after(unnoted), None);
+        assert_eq!(others_of(Existing::Yes, |_, _| {}), None, "there were some before");
+    }
+
+    #[test]
+    fn probes_that_are_left_are_not_taken_for_documents_of_others() {
+        let left = Visibility { left: 1, ..Visibility::default() };
+        let uncertain = Visibility { write_failures: 1, ..Visibility::default() };
+        for visibility in [left, uncertain] {
+            let probed = |record: &mut RunRecord, _: &mut Bench<'_>| {
+                record.stages[1].visibility = Some(visibility);
+            };
+            assert_eq!(others_after(probed), None);
+        }
+    }
 
     #[test]
     fn a_run_that_ended_early_tells_by_whom_and_when() {
