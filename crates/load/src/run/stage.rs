@@ -309,3 +309,7 @@ fn tell(source: &mut dyn Source, observer: &mut dyn Observer) {
         observer.news(&sentence);
     }
 }
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;
