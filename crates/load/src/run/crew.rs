@@ -42,6 +42,11 @@ const UNANSWERED: &str = "the server no longer answered it";
 /// How often to check whether the user has stopped the run.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
+/// How long in advance a start is announced to this many agents.
+const fn lead_ns(agents: usize, round_trip_ns: Nanos) -> Nanos {
+    LEAD_NS + LEAD_EACH_NS * agents as Nanos + LEAD_TRIPS * round_trip_ns
+}
+
 /// The agents of one run.
 pub(super) struct Crew<'a> {
     pub(super) fleet: &'a mut Fleet,
@@ -131,8 +136,7 @@ impl<'a> Crew<'a> {
         let followers =
             followers.map(|plan| Followers::begin(bench.target.clone(), plan)).transpose()?;
         self.fleet.measure_clocks();
-        let agents = self.fleet.members().len() as u64;
-        let lead_ns = LEAD_NS + LEAD_EACH_NS * agents + LEAD_TRIPS * self.fleet.round_trip_ns();
+        let lead_ns = lead_ns(self.fleet.members().len(), self.fleet.round_trip_ns());
         let moment = Clock::system().now() + lead_ns;
         let mut shares = Shares::new(self, bench, number, moment)?;
         shares.crew.fleet.start(number, moment);

@@ -494,3 +494,5 @@ fn an_agent_of_another_version_is_refused() {
 
 #[path = "crew_delivery_tests.rs"]
 mod delivery;
+#[path = "crew_played_tests.rs"]
+mod played;

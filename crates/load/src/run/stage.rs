@@ -312,4 +312,4 @@ fn tell(source: &mut dyn Source, observer: &mut dyn Observer) {
 
 #[cfg(test)]
 #[path = "stage_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -48,12 +48,12 @@ fn spec_of(operations: Option<u64>) -> PlanSpec {
     }
 }
 
-fn planned(spec: &PlanSpec) -> Plan {
+pub(in crate::run) fn planned(spec: &PlanSpec) -> Plan {
     check(spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
 }
 
 /// A target that answers everything at once.
-fn nobody() -> Driver {
+pub(in crate::run) fn nobody() -> Driver {
     let card = CARDS.iter().find(|card| !card.server).expect("a driver without a server");
     let target: TargetPlan = serde_json::from_value(json!({ "driver": card.name })).unwrap();
     block_on(&Stop::default(), target.open(&Opening::default())).unwrap().0
@@ -302,16 +302,28 @@ fn ran(plan: &Plan, stopped: bool) -> Vec<StageRecord> {
 /// There is nothing to be found out from such a target, but each thread beside the load says so.
 #[test]
 fn what_was_asked_for_beside_a_stage_is_in_its_record_and_in_no_other() {
-    let plan = planned(&PlanSpec {
+    let records = ran(&planned(&much()), false);
+    let [fill, crud] = &records[..] else { panic!("{records:?}") };
+    check_beside(fill, crud);
+    assert_eq!(crud.load.begun, 40);
+    let requests: u64 = crud.slots.iter().map(|it| it.requests).sum();
+    assert_eq!(requests, 40);
+}
+
+/// A plan with as much as possible beside its stages.
+pub(in crate::run) fn much() -> PlanSpec {
+    PlanSpec {
         options: [("compaction".to_owned(), json!("force"))].into_iter().collect(),
         fill: FillPlan { growth: true, ..FillPlan::default() },
         probe: Some(ProbePlan { visible: vec![Way::Get], every_ns: 50 * MS }),
         follow: Some(FollowPlan { followers: 1, feed: FeedKind::Continuous, filter: None }),
         measurement: Some(in_steps()),
         ..spec()
-    });
-    let records = ran(&plan, false);
-    let [fill, crud] = &records[..] else { panic!("{records:?}") };
+    }
+}
+
+/// Checks the records of its stages, which began in a run that had been going on for a while.
+pub(in crate::run) fn check_beside(fill: &StageRecord, crud: &StageRecord) {
     assert!((5.0..60.0).contains(&fill.began_s), "{}", fill.began_s);
     assert!(crud.began_s > fill.began_s);
     assert!(fill.growth.is_some() && crud.growth.is_none());
@@ -320,8 +332,7 @@ fn what_was_asked_for_beside_a_stage_is_in_its_record_and_in_no_other() {
     let compaction = crud.compaction.as_ref().expect("it was asked for");
     assert!(fill.compaction.is_none() && compaction.ended && compaction.refused.is_none());
     assert!(fill.drill.is_none() && crud.drill.is_none());
-    let requests: u64 = crud.slots.iter().map(|it| it.requests).sum();
-    assert_eq!((requests, crud.load.begun), (40, 40));
+    assert!(!crud.slots.is_empty());
 }
 
 #[test]
