@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::driver::TargetError;
+use crate::run::stage::tests::nobody;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -47,6 +48,9 @@ impl Prober for Fake {
     }
 
     async fn prepare(&mut self, _: Way) -> Result<(), TargetError> {
+        if self.refuses("prepare in time").is_err() {
+            std::future::pending::<()>().await;
+        }
         self.refuses("prepare")
     }
 
@@ -144,12 +148,22 @@ fn only_an_eye_that_is_idle_gets_a_document_and_holds_it() {
 
 /// The results of looks with these responses.
 fn looked(looks: Vec<Result<bool, TargetError>>) -> VisibleBy {
-    let fake = Fake::new();
-    let over = Arc::<AtomicBool>::default();
+    looked_by(Fake::new(), looks, 0, false)
+}
+
+/// The same for a document that was acknowledged `ago_ns` before, in a stage that is `over` or not.
+fn looked_by(
+    fake: Fake,
+    looks: Vec<Result<bool, TargetError>>,
+    ago_ns: Nanos,
+    over: bool,
+) -> VisibleBy {
+    let over = Arc::new(AtomicBool::new(over));
     fake.database.borrow_mut().looks = looks;
     let (sender, source) = channel(1);
     let stored = Stored { id: "0".to_owned(), rev: String::new(), since: String::new() };
-    sender.try_send((Rc::new(stored), Clock::system().now())).unwrap();
+    let acknowledged = Clock::system().now().saturating_sub(ago_ns);
+    sender.try_send((Rc::new(stored), acknowledged)).unwrap();
     drop(sender);
     let idle = Rc::new(Cell::new(false));
     let found = Sightings::new(Way::View, fake.node());
@@ -170,6 +184,37 @@ fn a_document_is_looked_for_until_it_is_seen() {
     assert_eq!(later.reason.as_deref(), Some(refusal("busy").to_string().as_str()));
     // Two pauses of at least a millisecond precede the look that found it.
     assert!(later.time.max_us >= 2_000.0, "{:?}", later.time);
+    // Later ones are longer: a tenth of the two seconds since it was stored.
+    let much_later =
+        looked_by(Fake::new(), vec![Ok(false), Ok(false), Ok(true)], 2 * SECOND_NS, false);
+    assert!(much_later.time.max_us >= 2_390_000.0, "{:?}", much_later.time);
+}
+
+#[test]
+fn an_index_that_is_not_ready_before_the_end_is_reported() {
+    let fake = Fake::new();
+    fake.database.borrow_mut().refused = vec!["prepare in time"];
+    let by = looked_by(fake, vec![Ok(true)], 0, true);
+    assert_eq!(by.reason.as_deref(), Some("it was not ready before the end"));
+    assert_eq!(looked(vec![Ok(true)]).reason, None);
+}
+
+#[test]
+fn probes_begin_with_their_stage_and_end_with_it_if_it_never_begins() {
+    let plan = ProbePlan { visible: vec![Way::Get], every_ns: 1_000_000 };
+    let probes = |start| Visible::probe(nobody(), plan.clone(), Arc::new(start)).unwrap();
+    // With this target, there is nothing to be done once the stage has begun.
+    let begun = probes(Start::made(0));
+    let until = Clock::system().now() + 10 * SECOND_NS;
+    while !begun.thread.is_finished() && Clock::system().now() < until {
+        std::thread::sleep(STEP);
+    }
+    assert!(begun.thread.is_finished(), "it waits for the start no longer");
+    assert_eq!(begun.finish(), Visibility::default());
+    let waiting = probes(Start::new(1));
+    std::thread::sleep(10 * STEP);
+    assert!(!waiting.thread.is_finished(), "it waits for the start");
+    assert_eq!(waiting.finish(), Visibility::default());
 }
 
 #[test]
