@@ -222,3 +222,7 @@ fn client(shards: &[ShardResult<()>], moment: Nanos) -> AgentClient {
         pauses: pauses.longest(moment, MOST_PAUSES),
     }
 }
+
+#[cfg(test)]
+#[path = "share_tests.rs"]
+mod tests;
