@@ -140,3 +140,7 @@ impl Bench<'_> {
         self.plan.patience_ns().saturating_add(drilled)
     }
 }
+
+#[cfg(test)]
+#[path = "bench_tests.rs"]
+mod tests;

@@ -37,3 +37,14 @@ impl Monitor for Host {
         Box::pin(async { Ok(reading) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_asked_every_second_under_a_name_of_its_own() {
+        assert_eq!(Host.name(), "this machine");
+        assert_eq!(Host.questions(), [Question { every_ns: SECOND_NS, of_all: false }]);
+    }
+}

@@ -36,9 +36,8 @@ impl Load {
     ) -> Result<(Self, Receiver<Interval>), RunError> {
         let shards = bench.deal(stage).shards;
         let plan = bench.plan;
-        let raw = |it: &MeasurementPlan| it.measurement.is_raw() || it.slots_ms().is_some();
         let details = Details {
-            raw: plan.ycsb.as_ref().is_some_and(raw),
+            raw: plan.ycsb.as_ref().is_some_and(keeps_requests),
             acks: bench.follows(stage).is_some(),
             ages: plan.operations.iter().any(|it| it.expect.wants_document()),
         };
@@ -64,7 +63,7 @@ impl Load {
                     timeout_ns: plan.timeout_ns,
                     patience: bench.patience.clone(),
                     gather_ns: gather_ns(stage),
-                    fill_chunk: bench.window(stage).map(|window| window / 100),
+                    fill_chunk: bench.window(stage).map(chunk),
                     pinned: bench.pinned,
                     details,
                     journal: bench.noted(stage),
@@ -94,6 +93,17 @@ impl Load {
     }
 }
 
+/// Whether each request is kept: to be listed, or summed over intervals other than a second.
+fn keeps_requests(plan: &MeasurementPlan) -> bool {
+    plan.measurement.is_raw() || plan.slots_ms().is_some()
+}
+
+/// How many documents may pass between two entries of a fill's log, given those between two points
+/// of its growth.
+const fn chunk(window: u64) -> u64 {
+    window / 100
+}
+
 /// How long the start waits for connections; by default, as long as connecting may take.
 fn gather_ns(stage: &StagePlan) -> Nanos {
     stage.work.traits().gathering.map_or(86_400 * SECOND_NS, |it| it.patience_ns)
@@ -104,4 +114,47 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
 fn counted(stage: &StagePlan, shard: usize, shards: usize, connections: usize) -> Option<u64> {
     let own = (shard..connections).step_by(shards);
     own.map(|connection| stage.work.operations(connection, connections)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture_tests::{planned, spec};
+    use super::*;
+    use crate::plan::{MeasurementType, PlanSpec};
+
+    #[test]
+    fn requests_are_kept_to_be_listed_or_for_intervals_of_their_own() {
+        let of = |measurement, granularity_ms| {
+            let plan = MeasurementPlan::default();
+            keeps_requests(&MeasurementPlan { measurement, granularity_ms, ..plan })
+        };
+        assert!(of(MeasurementType::Raw, None));
+        assert!(of(MeasurementType::TimeSeries, Some(100)));
+        assert!(!of(MeasurementType::TimeSeries, None), "seconds are always there");
+        assert!(!of(MeasurementType::HdrHistogram, Some(100)));
+    }
+
+    #[test]
+    fn the_log_of_a_fill_is_a_hundred_times_finer_than_its_growth() {
+        assert_eq!([60, 200, 12_345].map(chunk), [0, 2, 123]);
+    }
+
+    #[test]
+    fn a_limited_number_of_operations_is_that_of_all_threads_together() {
+        let plan = planned(&spec(60, Some(81)));
+        let of = |shard| counted(&plan.stages[1], shard, 3, plan.connections);
+        let counts: Vec<u64> = (0..3).map(|shard| of(shard).expect("it is limited")).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 81);
+        assert!(counts.iter().all(|count| (26..=28).contains(count)), "{counts:?}");
+        let endless = spec(60, None);
+        let endless = planned(&PlanSpec { duration_ns: Some(SECOND_NS), ..endless });
+        assert_eq!(counted(&endless.stages[1], 0, 3, 6), None);
+    }
+
+    #[test]
+    fn a_stage_without_a_common_start_waits_for_connections_as_long_as_connecting_takes() {
+        let plan = planned(&spec(60, Some(81)));
+        let day_ns = 24 * 60 * 60 * SECOND_NS;
+        assert_eq!(gather_ns(&plan.stages[1]), day_ns);
+    }
 }

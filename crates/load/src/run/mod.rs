@@ -15,6 +15,8 @@ mod drill;
 mod ending;
 mod enlist;
 mod fields;
+#[cfg(test)]
+mod fixture_tests;
 mod follow;
 mod host;
 mod http;

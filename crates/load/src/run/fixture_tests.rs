@@ -1,0 +1,76 @@
+//! Plans, a database without a server, and an observer that keeps what it hears, for tests of what
+//! a run does with them.
+
+use super::{Observer, Progress, RunRecord, block_on};
+use crate::driver::{Driver, Opening, TargetPlan};
+use crate::engine::Stop;
+use crate::mistake::Flagged;
+use crate::plan::{Plan, PlanSpec, check};
+use crate::workload::{CrudOrder, DocumentsAsked, FillDemand, Mix, MixedDemand, OwnMix};
+use serde_json::json;
+use std::sync::Arc;
+
+fn asked(documents: u64, operations: Option<u64>) -> DocumentsAsked {
+    DocumentsAsked {
+        documents: Flagged::new("--docs", documents),
+        batch: Flagged::new("--batch", 10),
+        within_ns: None,
+        operations: Flagged::new("--ops", operations),
+        warmup_ns: 0,
+    }
+}
+
+/// Documents in batches of ten, and then reads, by three threads with six connections to a server
+/// that is not there.
+pub(super) fn spec(documents: u64, operations: Option<u64>) -> PlanSpec {
+    let work = MixedDemand {
+        asked: asked(documents, operations),
+        mix: Flagged::new("--mix", Mix::crud([0, 1, 0, 0])),
+        own: OwnMix::new(),
+        more_documents: "",
+        order: CrudOrder::Uniform,
+    };
+    PlanSpec {
+        target: Some("http://127.0.0.1:1/db".to_owned()),
+        threads: Some(3),
+        ..PlanSpec::new("test", Flagged::new("-c", 6), Arc::new(work))
+    }
+}
+
+/// The same without the reads.
+pub(super) fn fill(documents: u64) -> PlanSpec {
+    let work = FillDemand(asked(documents, None));
+    PlanSpec { work: Arc::new(work), ..spec(documents, None) }
+}
+
+pub(super) fn planned(spec: &PlanSpec) -> Plan {
+    check(spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+}
+
+/// A database without a server: everything succeeds at once.
+pub(super) fn at_once() -> Driver {
+    let plan: TargetPlan = serde_json::from_value(json!({ "driver": "basic" })).unwrap();
+    block_on(&Stop::default(), plan.open(&Opening::default())).unwrap().0
+}
+
+/// An observer that wants nothing more than every observer gets.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    pub(super) stages: Vec<String>,
+    pub(super) news: Vec<String>,
+    /// The number of stages in each record to be saved.
+    pub(super) kept: Vec<usize>,
+}
+
+impl Observer for Plain {
+    fn stage_begins(&mut self, stage: &str) {
+        self.stages.push(stage.to_owned());
+    }
+    fn progress(&mut self, _: &Progress) {}
+    fn news(&mut self, sentence: &str) {
+        self.news.push(sentence.to_owned());
+    }
+    fn keep(&mut self, record: &RunRecord) {
+        self.kept.push(record.stages.len());
+    }
+}
