@@ -86,3 +86,7 @@ fn both(one: &Opened, other: &Opened) -> Opened {
         },
     }
 }
+
+#[cfg(test)]
+#[path = "enlist_tests.rs"]
+mod tests;

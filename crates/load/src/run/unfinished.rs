@@ -69,7 +69,13 @@ impl Bench<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ending::begun;
+    use super::super::fixture_tests::{at_once, planned, spec};
     use super::*;
+    use crate::measure::Interval;
+    use crate::op::{Failure, OpKind};
+    use crate::record::ServerRecord;
+    use std::sync::Arc;
 
     #[test]
     fn saving_takes_no_more_than_a_hundredth_of_the_time() {
@@ -80,5 +86,51 @@ mod tests {
         let next_ns = 2 * EVERY_NS + 100 * SECOND_NS;
         saving.took(2 * EVERY_NS, 2 * EVERY_NS + SECOND_NS);
         assert!(!saving.is_due(next_ns - 1) && saving.is_due(next_ns));
+    }
+
+    /// Seven reads, two of which failed, two inserts of ten documents, and three checks, which are
+    /// no requests.
+    fn measured() -> (Totals, SeriesLog) {
+        let mut interval = Interval::new(0);
+        for (kind, requests, ok) in
+            [(OpKind::Read, 7, 5), (OpKind::BulkInsert, 2, 20), (OpKind::Verify, 3, 3)]
+        {
+            let part = interval.kind_mut(kind);
+            (part.requests, part.ok) = (requests, ok);
+        }
+        interval.kind_mut(OpKind::Read).failures[Failure::Conflict.index()] = 2;
+        let (mut totals, mut seconds) = (Totals::default(), SeriesLog::default());
+        totals.add(&interval);
+        seconds.add(&interval);
+        (totals, seconds)
+    }
+
+    #[test]
+    fn a_running_stage_is_saved_with_all_that_has_ended_in_it() {
+        let plan = planned(&spec(60, Some(40)));
+        let (target, stop) = (at_once(), Arc::default());
+        let bench = Bench::new(&plan, &target, &stop, [SECOND_NS, SECOND_NS]);
+        let (totals, seconds) = measured();
+        let agents = vec![AgentStage { index: 1, ok: 28, ..AgentStage::default() }];
+        let saved = || {
+            let agents = agents.clone();
+            bench.unfinished(&plan.stages[1], &totals, &seconds, 3 * SECOND_NS, agents)
+        };
+        assert!(saved().is_none(), "there is no record yet");
+        bench.ended.replace(Some(begun(&plan, SECOND_NS, ServerRecord::default())));
+        let saved = saved().expect("a record");
+        let [stage] = &saved.stages[..] else { panic!("{} stages", saved.stages.len()) };
+        assert_eq!(stage.name, "crud");
+        assert!(matches!(stage.verdict, Verdict::Unfinished), "{:?}", stage.verdict);
+        // What springload lost is not known yet.
+        assert!(stage.account.is_none());
+        assert!((stage.began_s - 2.0).abs() < 1e-9, "{}", stage.began_s);
+        assert_eq!((stage.load.offered, stage.load.begun), (9, 9));
+        for (kind, issued) in [(OpKind::Read, 7), (OpKind::BulkInsert, 20), (OpKind::Verify, 3)] {
+            let operation = stage.operations.iter().find(|it| it.kind == kind);
+            assert_eq!(operation.map(|it| it.issued), Some(issued), "{kind}");
+        }
+        assert_eq!(stage.agents, agents);
+        assert_eq!(stage.series.rows.len(), 1);
     }
 }
