@@ -154,3 +154,6 @@ fn a_node_that_was_not_reached_is_not_mended() {
     assert_eq!(stop.command, format!("put {url} into maintenance mode"));
     assert_eq!(start.command, format!("put {url} out of maintenance mode"));
 }
+
+#[path = "drill_course_tests.rs"]
+mod course;
