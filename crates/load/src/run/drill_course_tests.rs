@@ -6,7 +6,7 @@ use crate::op::OpKind;
 use crate::plan::{DrillSpec, PlanSpec, SchemaPlan};
 use crate::record::ServerRecord;
 use crate::run::ending::begun;
-use crate::run::fixture_tests::{Plain, at_once, planned, spec};
+use crate::run::fixture_tests::{Plain, at_once, planned, spec, take_down};
 use crate::run::opening;
 use crate::run::scratch::Scratch;
 use springload_embedded::{NodeState, Options, StandIn, bind};
@@ -275,7 +275,7 @@ fn audited(give_up_ns: Nanos, fate: Fate) -> Audited {
     assert_eq!(stage.work.traits().node, Some(1));
     let audit = std::thread::scope(|scope| {
         if fate != Fate::Stays {
-            server.set_node(1, NodeState::Down);
+            take_down(&server, 1);
         }
         if fate == Fate::Returns {
             scope.spawn(|| {

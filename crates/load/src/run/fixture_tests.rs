@@ -8,7 +8,10 @@ use crate::mistake::Flagged;
 use crate::plan::{Plan, PlanSpec, check};
 use crate::workload::{CrudOrder, DocumentsAsked, FillDemand, Mix, MixedDemand, OwnMix};
 use serde_json::json;
+use springload_embedded::{NodeState, StandIn};
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn asked(documents: u64, operations: Option<u64>) -> DocumentsAsked {
     DocumentsAsked {
@@ -51,6 +54,15 @@ pub(super) fn planned(spec: &PlanSpec) -> Plan {
 pub(super) fn at_once() -> Driver {
     let plan: TargetPlan = serde_json::from_value(json!({ "driver": "basic" })).unwrap();
     block_on(&Stop::default(), plan.open(&Opening::default())).unwrap().0
+}
+
+/// Stops one of several nodes. Returns once it takes no more connections.
+pub(super) fn take_down(server: &StandIn, node: usize) {
+    server.set_node(node, NodeState::Down);
+    let url = server.urls().swap_remove(node);
+    while TcpStream::connect(url.trim_start_matches("http://")).is_ok() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// An observer that wants nothing more than every observer gets.

@@ -32,6 +32,8 @@ mod serve;
 mod share;
 mod sizes;
 mod stage;
+#[cfg(test)]
+mod steps_tests;
 mod unfinished;
 mod visible;
 #[cfg(test)]

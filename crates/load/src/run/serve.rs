@@ -10,7 +10,7 @@ use crate::driver::Opening;
 use crate::engine::{ShardWork, Start, Stop, StopReason, Workloads};
 use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
-use crate::plan::{PlanRecord, SchemaPlan, StagePlan};
+use crate::plan::{Plan, PlanRecord, SchemaPlan, StagePlan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -70,18 +70,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     let documents = SchemaPlan::documents(plan.seed, &plan.schemas)?;
     let documents = Arc::new(documents.named(plan.ids.seeded(plan.seed)));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let opening = Opening {
-        operations: plan.operations.clone(),
-        // The coordinator has created the database, and will remove it.
-        as_it_is: true,
-        scratch: assignment.scratch.clone(),
-        stand_in: assignment.stand_in.clone(),
-        seed: plan.seed,
-        fields: fields::fields(&plan)?,
-        timeout_ns: plan.timeout_ns,
-        max_answer: plan.max_answer,
-        ..Opening::default()
-    };
+    let opening = opening(&plan, assignment)?;
     let (target, facts) = match block_on(&stop, plan.target.open(&opening)) {
         Ok(opened) => opened,
         Err(RunError::Aborted) => return Ok(agent.order()),
@@ -115,6 +104,22 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         let _ = block_on(&stop, target.tear_down());
     }
     Ok(last)
+}
+
+/// What the driver needs to know about an agent's part of a run.
+fn opening(plan: &Plan, assignment: &Assignment) -> Result<Opening, RunError> {
+    Ok(Opening {
+        operations: plan.operations.clone(),
+        // The coordinator has created the database, and will remove it.
+        as_it_is: true,
+        scratch: assignment.scratch.clone(),
+        stand_in: assignment.stand_in.clone(),
+        seed: plan.seed,
+        fields: fields::fields(plan)?,
+        timeout_ns: plan.timeout_ns,
+        max_answer: plan.max_answer,
+        ..Opening::default()
+    })
 }
 
 /// A stage run for the coordinator.
@@ -196,5 +201,31 @@ impl Serving<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture_tests::{planned, spec};
+    use super::*;
+    use crate::plan::PlanSpec;
+
+    #[test]
+    fn an_agent_opens_the_database_that_the_coordinator_has_made_as_the_plan_says() {
+        let plan = PlanSpec { seed: 7, timeout_ns: 2 * SECOND_NS, ..spec(60, Some(6)) };
+        let plan = planned(&PlanSpec { max_answer: 9_000, ..plan });
+        let assignment = Assignment {
+            plan: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
+            agents: 2,
+            scratch: Some("made".to_owned()),
+            stand_in: Some("http://127.0.0.1:2".to_owned()),
+        };
+        let told = opening(&plan, &assignment).unwrap();
+        assert!(told.as_it_is);
+        assert_eq!((told.scratch, told.stand_in), (assignment.scratch, assignment.stand_in));
+        assert_eq!((told.seed, told.timeout_ns, told.max_answer), (7, 2 * SECOND_NS, 9_000));
+        assert_eq!(told.operations, plan.operations);
+        let names = fields::fields(&plan).unwrap();
+        assert!(!names.is_empty() && told.fields == names, "{:?}", told.fields);
     }
 }
