@@ -113,3 +113,71 @@ impl WithTarget for Once<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture_tests::{planned, spec};
+    use super::*;
+    use crate::clock::SECOND_NS;
+    use crate::plan::{HttpFlags, HttpLoad, HttpSpec, LoadSpec, UrlSource, check_http};
+    use crate::workload::UrlOrder;
+    use springload_embedded::{Options, StandIn, bind};
+
+    /// A list of the welcome and of a database that does not exist.
+    fn list(server: &StandIn) -> HttpSpec {
+        let line = |path: &str| UrlSource::Line {
+            place: "URL".to_owned(),
+            text: format!("{}{path}", server.url()),
+        };
+        HttpSpec {
+            command: "springload http".to_owned(),
+            urls: vec![line("/"), line("/nowhere")],
+            flags: HttpFlags::NATIVE,
+            log_in: Vec::new(),
+            user: None,
+            settings: HttpPlan::default(),
+            content_type: None,
+            data: Vec::new(),
+            literal: false,
+            order: UrlOrder::Sequential,
+            tls: crate::net::TlsOptions::default(),
+            method: None,
+            body: None,
+            users: 1,
+            threads: Some(1),
+            seed: 1,
+            timeout_ns: 30 * SECOND_NS,
+            give_up_ns: None,
+            max_answer: 100_000,
+            once: false,
+            operations: Some(2),
+            duration_ns: None,
+            warmup_ns: 0,
+            load: HttpLoad::Steady(LoadSpec::Closed { think_ns: 0 }),
+            thresholds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_first_request_of_a_list_is_made_and_shown_as_it_was_sent() {
+        let server = StandIn::start(bind("127.0.0.1:0").unwrap(), Options::default()).unwrap();
+        let plan = check_http(&list(&server)).unwrap();
+        let clock = Clock::system();
+        let began = clock.now();
+        let shown = exchange_once(&plan).unwrap();
+        let took_ns = clock.now() - began;
+        assert_eq!(shown.result, Ok(()));
+        assert!(shown.elapsed_ns > 0 && shown.elapsed_ns <= took_ns);
+        let [exchange] = &shown.exchanges[..] else { panic!("{:?}", shown.exchanges) };
+        assert_eq!((exchange.status, exchange.method.as_str()), (Ok(200), "GET"));
+        assert!(exchange.request.starts_with(b"GET / HTTP/1.1\r\n"), "{exchange:?}");
+        assert!(String::from_utf8_lossy(&exchange.body).contains("couchdb"), "{exchange:?}");
+    }
+
+    #[test]
+    fn a_plan_of_another_kind_has_no_list() {
+        let plan = planned(&spec(60, Some(6)));
+        let why = entries(&plan).err().map(|error| error.to_string());
+        assert_eq!(why.as_deref(), Some("a plan for HTTP without requests"));
+    }
+}

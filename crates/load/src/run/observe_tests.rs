@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::driver::Local;
+use crate::engine::Stop;
 use crate::observed::{Meter, Reading};
+use crate::plan::{ObserveSpec, PlanSpec};
+use crate::run::block_on;
+use crate::run::fixture_tests::{at_once, planned, spec};
 use std::collections::BTreeMap;
 
 const MS: Nanos = 1_000_000;
@@ -176,4 +180,53 @@ fn servers_in_this_process_are_not_disturbed() {
     assert!(asks(true, Vec::new()).with_machine(true).machine);
     assert!(!asks(true, Vec::new()).with_machine(false).machine, "it is not shared");
     assert!(!asks(false, Vec::new()).with_machine(true).machine, "nobody asks the servers");
+}
+
+#[test]
+fn nothing_is_observed_unless_the_plan_asks_for_it() {
+    let of = |servers, pinned| {
+        let observe = ObserveSpec { servers, ..ObserveSpec::NOTHING };
+        let plan = planned(&PlanSpec { observe, ..spec(60, Some(6)) });
+        let asks = block_on(&Stop::default(), Asks::of(&plan, pinned)).unwrap();
+        asks.map(|asks| (asks.servers, asks.machine, asks.exporters.len()))
+    };
+    assert_eq!(of(true, false), Some((true, false, 0)));
+    assert_eq!(of(true, true), None, "the server is in this process");
+    assert_eq!(of(false, false), None);
+}
+
+#[test]
+fn what_is_observed_can_be_read_in_between_with_times_of_the_run() {
+    let began = Clock::system().now().saturating_sub(50 * SECOND_NS);
+    let asks = |machine| Asks { servers: true, machine, exporters: Vec::new() };
+    let observing = Observing::begin(asks(true), &at_once(), began).unwrap();
+    let observed = observing.so_far().expect("the machine has answered once");
+    let [machine] = &observed.sources[..] else { panic!("{observed:?}") };
+    assert_eq!((machine.name.as_str(), machine.machine), ("this machine", true));
+    let at_s = &machine.tables[0].at_s;
+    assert!(!at_s.is_empty() && at_s.iter().all(|at| *at >= 50.0), "{at_s:?}");
+    let all = observing.finish().expect("it was asked once more");
+    assert!(all.sources[0].polls > machine.polls);
+    let nobody = Observing::begin(asks(false), &at_once(), began).unwrap();
+    assert_eq!((nobody.so_far(), nobody.finish()), (None, None));
+}
+
+/// The values in the answers to the second question.
+fn seconds(observed: &Observed) -> Vec<Option<f64>> {
+    observed.sources[0].tables[1].columns[0].values.clone()
+}
+
+/// Reports then show a gap, for each question that could not be asked.
+#[test]
+fn what_was_due_while_a_server_was_silent_is_missing_and_nothing_else() {
+    let often = [question(20, false), question(60_000, false)];
+    let answers: &[&[Answer]] = &[&[ANSWERED, MISSED, ANSWERED], &[ANSWERED]];
+    let (one, asked) = server("one", &often, answers);
+    let observed = observe(vec![one], None, || counts(&asked, 0) > 3);
+    assert_eq!(observed.sources[0].missed, 1);
+    assert_eq!(seconds(&observed), [Some(1.0), Some(1.0)], "it was not due");
+    let rarely = [question(60_000, false), question(60_000, false)];
+    let (one, asked) = server("one", &rarely, &[&[MISSED, ANSWERED], &[ANSWERED]]);
+    let observed = observe(vec![one], None, || asked.borrow().len() > 1);
+    assert_eq!(seconds(&observed), [None, Some(1.0), Some(1.0)], "it was due at the beginning");
 }
