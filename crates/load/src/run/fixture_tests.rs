@@ -5,6 +5,7 @@ use super::{Observer, Progress, RunRecord, block_on};
 use crate::driver::{Driver, Opening, TargetPlan};
 use crate::engine::Stop;
 use crate::mistake::Flagged;
+use crate::op::OpKind;
 use crate::plan::{Plan, PlanSpec, check};
 use crate::workload::{CrudOrder, DocumentsAsked, FillDemand, Mix, MixedDemand, OwnMix};
 use serde_json::json;
@@ -23,21 +24,33 @@ fn asked(documents: u64, operations: Option<u64>) -> DocumentsAsked {
     }
 }
 
+fn reads(documents: u64, operations: Option<u64>, own: OwnMix) -> MixedDemand {
+    MixedDemand {
+        asked: asked(documents, operations),
+        mix: Flagged::new("--mix", Mix::crud([0, 1, 0, 0])),
+        own,
+        more_documents: "",
+        order: CrudOrder::Uniform,
+    }
+}
+
 /// Documents in batches of ten, and then reads, by three threads with six connections to a server
 /// that is not there.
 pub(super) fn spec(documents: u64, operations: Option<u64>) -> PlanSpec {
-    let work = MixedDemand {
-        asked: asked(documents, operations),
-        mix: Flagged::new("--mix", Mix::crud([0, 1, 0, 0])),
-        own: OwnMix::new(),
-        more_documents: "",
-        order: CrudOrder::Uniform,
-    };
+    let work = reads(documents, operations, OwnMix::new());
     PlanSpec {
         target: Some("http://127.0.0.1:1/db".to_owned()),
         threads: Some(3),
         ..PlanSpec::new("test", Flagged::new("-c", 6), Arc::new(work))
     }
+}
+
+/// Sixty documents, and then twelve operations, half of which the plan defines.
+pub(super) fn with_own() -> PlanSpec {
+    let kind = OpKind::of_name("recent").unwrap();
+    let work = reads(60, Some(12), OwnMix::from([(kind, 1)]));
+    let operations = vec!["recent=view app/by_date".to_owned()];
+    PlanSpec { work: Arc::new(work), operations, ..spec(60, None) }
 }
 
 /// The same without the reads.

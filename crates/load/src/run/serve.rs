@@ -206,13 +206,13 @@ impl Serving<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture_tests::{planned, spec};
+    use super::super::fixture_tests::{planned, with_own};
     use super::*;
     use crate::plan::PlanSpec;
 
     #[test]
     fn an_agent_opens_the_database_that_the_coordinator_has_made_as_the_plan_says() {
-        let plan = PlanSpec { seed: 7, timeout_ns: 2 * SECOND_NS, ..spec(60, Some(6)) };
+        let plan = PlanSpec { seed: 7, timeout_ns: 2 * SECOND_NS, ..with_own() };
         let plan = planned(&PlanSpec { max_answer: 9_000, ..plan });
         let assignment = Assignment {
             plan: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
@@ -224,7 +224,7 @@ mod tests {
         assert!(told.as_it_is);
         assert_eq!((told.scratch, told.stand_in), (assignment.scratch, assignment.stand_in));
         assert_eq!((told.seed, told.timeout_ns, told.max_answer), (7, 2 * SECOND_NS, 9_000));
-        assert_eq!(told.operations, plan.operations);
+        assert!(!told.operations.is_empty() && told.operations == plan.operations);
         let names = fields::fields(&plan).unwrap();
         assert!(!names.is_empty() && told.fields == names, "{:?}", told.fields);
     }

@@ -1,7 +1,7 @@
 //! What happens before, between and after the stages of a run, and what drivers are told of it.
 
 use super::collect::{Collected, Frame};
-use super::fixture_tests::{Plain, at_once, planned, spec, take_down};
+use super::fixture_tests::{Plain, at_once, planned, spec, take_down, with_own};
 use super::*;
 use crate::http1::Exchange;
 use crate::measure::{Series, Totals};
@@ -139,13 +139,13 @@ impl Observer for Showing {
 
 #[test]
 fn a_driver_is_told_what_the_plan_and_the_observer_want() {
-    let spec = PlanSpec { seed: 7, timeout_ns: 2 * SECOND_NS, max_answer: 9_000, ..spec(60, None) };
-    let spec = PlanSpec { duration_ns: Some(SECOND_NS), ..spec };
-    let plan = planned(&spec);
+    let own = PlanSpec { seed: 7, timeout_ns: 2 * SECOND_NS, max_answer: 9_000, ..with_own() };
+    let plan = planned(&own);
     let (sender, _exchanges) = channel();
     let mut showing = Showing(sender);
     let told = opening(&plan, &mut showing).unwrap();
     assert_eq!((told.seed, told.timeout_ns, told.max_answer), (7, 2 * SECOND_NS, 9_000));
+    assert!(!told.operations.is_empty() && told.operations == plan.operations);
     assert_eq!(told.fields, fields::fields(&plan).unwrap());
     assert!(!told.fields.is_empty(), "documents have fields");
     assert!(told.exchanges.is_some_and(|it| it.whole));
@@ -158,7 +158,8 @@ fn a_driver_is_told_what_the_plan_and_the_observer_want() {
     });
     let target = json!({ "driver": "basic", "basic": options });
     let target = serde_json::from_value(target).unwrap();
-    let plan = PlanRecord { target, ..(*plan).clone() }.checked_again().unwrap();
+    let plan =
+        PlanRecord { target, ..planned(&spec(60, Some(6))).into_record() }.checked_again().unwrap();
     assert!(opening(&plan, &mut showing).unwrap().echo.is_some());
     assert!(opening(&plan, &mut Plain::default()).unwrap().echo.is_none());
 }
