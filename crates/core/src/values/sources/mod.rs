@@ -241,6 +241,12 @@ mod tests {
             let (text, is_text) = drawn("int -2 2", number);
             assert!((-2..=2).contains(&text.parse::<i64>().unwrap()) && !is_text);
         }
+        assert_eq!(drawn("int 0 0", 0), ("0".to_owned(), false));
+        assert_eq!(drawn("int 0007 7", 0), ("0007".to_owned(), true));
+        assert_eq!(drawn("int 10 0012 + 3", 3).0.len(), 2, "a sum has the digits it needs");
+        let padded: Vec<String> = (0..100).map(|number| drawn("int 000 120", number).0).collect();
+        assert!(padded.iter().all(|it| it.len() == 3 && it.parse::<u8>().unwrap() <= 120));
+        assert!(padded.iter().any(|it| it.starts_with('0')), "{padded:?}");
         let (one, other) = (drawn("uuid", 1), drawn("uuid", 2));
         assert!(one.1 && one.0.len() == 32 && one != other && one == drawn("uuid", 1));
         for number in 0..100 {
