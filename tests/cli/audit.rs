@@ -225,18 +225,23 @@ fn grows_to(path: &Path, bytes: u64) {
     panic!("{} stays small", path.display());
 }
 
+/// A run that was killed in its second stage, some thousand writes into it.
+fn killed(server: &Server, out: &Path, mix: &[&str]) {
+    let mut command = binary();
+    command.args(["run", &server.url, "-d", "60s", "--audit", "-q"]).args(MIX).args(mix);
+    command.arg("-o").arg(out).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it runs");
+    grows_to(&out.join("journal/0001-0000.journal"), 64_000);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
 #[test]
 fn a_run_that_was_killed_can_be_audited() {
     let server = Server::stand_in(Options::default());
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");
-    let mut command = binary();
-    command.args(["run", &server.url, "-d", "60s", "--audit", "-q"]).args(MIX).arg("-o").arg(&out);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    // In the second stage, some thousand writes into it.
-    grows_to(&out.join("journal/0001-0000.journal"), 64_000);
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    killed(&server, &out, &[]);
     let out = out.to_str().expect("UTF-8");
     let audited = measure(["audit", out]).passed();
     let checked = number(&audited.operation("audit", "verify")["ok"]);
@@ -395,6 +400,38 @@ fn a_journal_that_was_cut_accuses_nobody() {
     let message = "audit incomplete: notes of writes are missing: 0001-0000.journal has ";
     assert!(audit.stderr.contains(message), "{}", audit.stderr);
     assert!(wrong(&audit, "audit").is_empty());
+}
+
+/// The same if the run could not close its notes.
+#[test]
+fn a_journal_of_a_killed_run_that_was_cut_accuses_nobody() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    killed(&server, &out, &["-t", "1", "--mix", "create=1,update=2,delete=1"]);
+    let notes = out.join("journal/0001-0000.journal");
+    let bytes = std::fs::read(&notes).expect("notes");
+    let half = 8 + 32 * (bytes.len() / 64);
+    let mut zeroed = bytes.clone();
+    zeroed[half..].fill(0);
+    let audit = || measure(["audit", out.to_str().expect("UTF-8")]);
+    for (left, why) in [
+        (Some(&bytes[..half]), "0001-0000.journal has "),
+        (Some(&zeroed[..]), "0001-0000.journal is not as it was written"),
+        (None, "0001-0000.journal is missing"),
+    ] {
+        match left {
+            Some(left) => std::fs::write(&notes, left).expect("written"),
+            None => std::fs::remove_file(&notes).expect("removed"),
+        }
+        let audit = audit();
+        assert_eq!(audit.code, 5, "{why}: {}", audit.stderr);
+        let message = format!("audit incomplete: notes of writes are missing: {why}");
+        assert!(audit.stderr.contains(&message), "{}", audit.stderr);
+        assert!(wrong(&audit, "audit").is_empty());
+    }
+    std::fs::write(&notes, &bytes).expect("written");
+    audit().passed();
 }
 
 #[test]

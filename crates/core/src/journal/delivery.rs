@@ -1,7 +1,7 @@
 //! The notes of an agent on their way into the journal of the run, stage by stage.
 
 use super::seal::{Sum, Sums};
-use super::{AWAITED, ENDING, Journal, MAGIC, files};
+use super::{AWAITED, ENDING, Journal, MAGIC, NOTED, files};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -44,6 +44,7 @@ impl Journal {
                 read += piece.len() as u64;
             }
             fs::remove_file(&path)?;
+            fs::remove_file(path.with_extension(NOTED))?;
             self.sums.forget(&path);
         }
         let finished = self.finished.swap(0, Ordering::Relaxed);
@@ -60,6 +61,7 @@ impl Journal {
     pub fn expect(&self, stage: usize, agent: usize) -> io::Result<Delivery> {
         let path = self.path(stage, agent, AWAITED);
         let (file, hasher) = (File::create_new(&path)?, crc32fast::Hasher::new());
+        self.list(&path.with_extension(ENDING))?;
         Ok(Delivery { file, path, arrived: Ok(0), hasher, sums: self.sums.clone() })
     }
 }
@@ -97,8 +99,10 @@ impl Delivery {
             return Err(io::Error::other(format!("{arrived} of {bytes} bytes of its notes came")));
         }
         let there = self.path.with_extension(ENDING);
+        let sum = Sum { bytes, crc: self.hasher.finalize() };
+        fs::write(self.path.with_extension(NOTED), sum.to_bytes())?;
         fs::rename(&self.path, &there)?;
-        self.sums.keep(&there, Sum { bytes, crc: self.hasher.finalize() });
+        self.sums.keep(&there, sum);
         Ok(())
     }
 }

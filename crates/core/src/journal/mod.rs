@@ -6,6 +6,9 @@
 //!
 //! An agent hands its notes over after each stage. Until all have arrived, they are in a file with
 //! another extension, which tells a reader that they are missing.
+//!
+//! How much was noted in a file is kept beside it, so that a loss is noticed even if the run was
+//! killed.
 
 mod delivery;
 mod seal;
@@ -15,8 +18,9 @@ pub use delivery::Delivery;
 use crate::op::{Key, Token};
 use seal::{Sum, Sums};
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +33,8 @@ const ENTRY_BYTES: usize = 32;
 const ENDING: &str = "journal";
 /// ... and of those for agents whose notes about a stage have not all arrived.
 const AWAITED: &str = "awaited";
+/// The extension of the files that record how much was noted in the file of the same name.
+const NOTED: &str = "noted";
 
 /// What a write was to do to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +150,8 @@ impl Journal {
     }
 
     fn all(&self) -> io::Result<Vec<PathBuf>> {
-        Ok([files(&self.folder, ENDING)?, files(&self.folder, AWAITED)?].concat())
+        let of = |ending| files(&self.folder, ending);
+        Ok([of(ENDING)?, of(AWAITED)?, of(NOTED)?].concat())
     }
 
     fn path(&self, stage: usize, number: usize, ending: &str) -> PathBuf {
@@ -154,10 +161,10 @@ impl Journal {
     /// The file of one thread in one stage. If it cannot be written, [`Journal::broken`] says why.
     pub fn writer(&self, stage: usize, shard: usize) -> Writer {
         let path = self.path(stage, shard, ENDING);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).open(&path);
+        let opened = self.open_new(&path);
         let mut writer = Writer {
             file: None,
+            noted: None,
             room: MAGIC.to_vec(),
             broken: self.broken.clone(),
             written: 0,
@@ -166,8 +173,8 @@ impl Journal {
             hasher: crc32fast::Hasher::new(),
             sums: self.sums.clone(),
         };
-        match file {
-            Ok(file) => writer.file = Some(file),
+        match opened {
+            Ok([file, noted]) => (writer.file, writer.noted) = (Some(file), Some(noted)),
             Err(error) => writer.give_up(error),
         }
         writer
@@ -194,10 +201,13 @@ impl Journal {
     /// # Errors
     /// Returns an error if a file cannot be read or is not a journal.
     pub fn read(&self, shared: bool, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
-        if let Some(why) = self.gap()? {
-            self.break_off(&why);
-            return Ok(());
-        }
+        let sums = match self.whole()? {
+            Ok(sums) => sums,
+            Err(why) => {
+                self.break_off(&why);
+                return Ok(());
+            }
+        };
         let missing: BTreeSet<usize> =
             files(&self.folder, AWAITED)?.iter().filter_map(|path| number(path)).collect();
         if !missing.is_empty() {
@@ -212,7 +222,8 @@ impl Journal {
             if number(&path).is_some_and(|number| missing.contains(&number)) {
                 continue;
             }
-            let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?);
+            let end = sums.get(&seal::name(&path)).map_or(u64::MAX, |sum| sum.bytes);
+            let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?.take(end));
             let mut magic = [0; MAGIC.len()];
             let whole = read_whole(&mut file, &mut magic)?;
             if whole && magic != MAGIC {
@@ -278,6 +289,8 @@ fn read_whole(file: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<bool> {
 #[derive(Debug)]
 pub struct Writer {
     file: Option<File>,
+    /// Records how much has been written to it.
+    noted: Option<File>,
     /// Entries that are not written yet.
     room: Vec<u8>,
     broken: Arc<Mutex<Option<io::Error>>>,
@@ -297,21 +310,29 @@ impl Writer {
     }
 
     /// Hands everything added so far to the system, so that it survives if this process is killed.
+    ///
+    /// First the notes, then their length. If this process is killed in between, the last notes do
+    /// not count. That accuses nobody: a request is not sent before its note has been flushed, and
+    /// an answer that was not noted need not have arrived.
     pub fn flush(&mut self) {
         if self.room.is_empty() {
             return;
         }
-        if let Some(error) = self.file.as_mut().and_then(|file| file.write_all(&self.room).err()) {
-            self.give_up(error);
-        }
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(&self.room));
         self.written += self.room.len() as u64;
         self.hasher.update(&self.room);
         self.room.clear();
+        let sum = Sum { bytes: self.written, crc: self.hasher.clone().finalize() };
+        let noted = self.noted.as_ref();
+        let count = |()| noted.map_or(Ok(()), |noted| noted.write_all_at(&sum.to_bytes(), 0));
+        if let Err(error) = written.and_then(count) {
+            self.give_up(error);
+        }
     }
 
     #[cold]
     fn give_up(&mut self, error: io::Error) {
-        self.file = None;
+        (self.file, self.noted) = (None, None);
         seal::give_up(&self.path);
         break_off(&self.broken, error);
     }

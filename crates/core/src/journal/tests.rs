@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::fs::OpenOptions;
 
 fn entry(key: Key) -> JournalEntry {
     let token = Token { number: 7, rest: [9; 16] };
@@ -46,16 +47,18 @@ fn stages_come_one_after_the_other() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only what is not of the journal");
 }
 
+/// How many notes are read from a journal, and why some are missing.
+fn found_in(journal: &Journal) -> (Result<usize, String>, String) {
+    let count = read(journal).map(|keys| keys.len()).map_err(|error| error.to_string());
+    (count, journal.broken().unwrap_or_default())
+}
+
 /// A journal that is read after a kill, and the damage that is detected then.
 #[test]
 fn what_may_be_missing_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let journal = noted(folder.path(), 0..4);
     let first = folder.path().join("0000-0000.journal");
-    let found_in = |journal: &Journal| {
-        let count = read(journal).map(|keys| keys.len()).map_err(|error| error.to_string());
-        (count, journal.broken().unwrap_or_default())
-    };
     // Killed: everything is in the system's cache, for as long as the system is up.
     assert_eq!(found_in(&Journal::open(folder.path())), (Ok(4), String::new()));
     let began = folder.path().join("began");
@@ -70,15 +73,17 @@ fn what_may_be_missing_is_reported() {
     }
     fs::write(&began, same).unwrap();
     let whole = fs::read(&first).unwrap();
-    // Killed while writing a note, before the request that the note is about.
-    fs::write(&first, &whole[..whole.len() - 1]).unwrap();
-    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(3), String::new()));
-    // Created, and nothing written yet.
-    fs::write(&first, "").unwrap();
-    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(2), String::new()));
-    fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
-    let (count, _) = found_in(&Journal::open(folder.path()));
-    assert!(count.unwrap_err().contains("is not a journal of this version"));
+    for (damaged, why) in [
+        (&whole[..whole.len() - 1], "0000-0000.journal has 71 of 72 bytes"),
+        (&[], "0000-0000.journal has 0 of 72 bytes"),
+        (&[0; 72], "0000-0000.journal is not as it was written"),
+    ] {
+        fs::write(&first, damaged).unwrap();
+        assert_eq!(found_in(&Journal::open(folder.path())), (Ok(0), why.to_owned()));
+    }
+    fs::remove_file(&first).unwrap();
+    let missing = (Ok(0), "0000-0000.journal is missing".to_owned());
+    assert_eq!(found_in(&Journal::open(folder.path())), missing);
     // A process that only reads the journal does not close it.
     Journal::open(folder.path()).close().unwrap();
     assert!(!folder.path().join("closed").exists());
@@ -99,6 +104,96 @@ fn what_may_be_missing_is_reported() {
     assert!(!place.join("closed").exists());
     let (count, why) = found_in(&Journal::open(&place));
     assert!(count == Ok(0) && why.contains("could not note all its writes"), "{why}");
+}
+
+/// What tells how much was noted can be damaged as well.
+#[test]
+fn notes_of_unknown_length_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    noted(folder.path(), 0..4);
+    let found = || found_in(&Journal::open(folder.path()));
+    let at = |name: &str| folder.path().join(name);
+    let began = fs::read_to_string(at("began")).unwrap();
+    let lines = |count| began.split_inclusive('\n').take(count).collect::<String>().into_bytes();
+    assert_eq!(began.lines().count(), 3, "{began}");
+    for (name, damaged, why) in [
+        ("0000-0001.noted", vec![0; 16], "the length of 0000-0001.journal is damaged"),
+        ("0000-0001.noted", Vec::new(), "the length of 0000-0001.journal is damaged"),
+        ("began", lines(1), "0000-0000.journal is not in the list of its files"),
+        ("began", lines(2), "0000-0001.journal is not in the list of its files"),
+    ] {
+        let whole = fs::read(at(name)).unwrap();
+        fs::write(at(name), damaged).unwrap();
+        assert_eq!(found(), (Ok(0), why.to_owned()));
+        fs::write(at(name), whole).unwrap();
+    }
+    // Killed before the file was listed: nothing is in it yet.
+    fs::write(at("0001-0000.journal"), "").unwrap();
+    assert_eq!(found(), (Ok(4), String::new()));
+    fs::write(at("0001-0000.journal"), MAGIC).unwrap();
+    let why = "0001-0000.journal is not in the list of its files";
+    assert_eq!(found(), (Ok(0), why.to_owned()));
+    fs::remove_file(at("0001-0000.journal")).unwrap();
+    let gone = (Ok(0), "the length of 0000-0001.journal is missing".to_owned());
+    for name in ["0000-0001.noted", "0000-0001.journal"] {
+        fs::remove_file(at(name)).unwrap();
+        assert_eq!(found(), gone);
+    }
+}
+
+/// A kill between notes and their length: they are about a request that was not sent.
+#[test]
+fn notes_of_an_unfinished_flush_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::create(folder.path()).unwrap();
+    let [notes, length] = [ENDING, NOTED].map(|ending| journal.path(0, 0, ending));
+    let found = || found_in(&Journal::open(folder.path()));
+    let whole = |count| (Ok(count), String::new());
+    let mut writer = journal.writer(0, 0);
+    assert_eq!(found(), whole(0));
+    writer.add(&entry(1));
+    writer.flush();
+    let before = fs::read(&length).unwrap();
+    writer.add(&entry(2));
+    writer.flush();
+    assert_eq!(found(), whole(2));
+    fs::write(&length, before).unwrap();
+    let all = fs::read(&notes).unwrap();
+    for end in 40..=all.len() {
+        let mut left = all[..end].to_vec();
+        fs::write(&notes, &left).unwrap();
+        assert_eq!(found(), whole(1), "{end}");
+        left.resize(all.len(), 0);
+        fs::write(&notes, left).unwrap();
+        assert_eq!(found(), whole(1), "{end}, then zeros");
+    }
+    fs::write(&notes, &all[..39]).unwrap();
+    assert_eq!(found(), (Ok(0), "0000-0000.journal has 39 of 40 bytes".to_owned()));
+}
+
+/// One that has neither a list of its files nor their lengths.
+#[test]
+fn a_journal_of_an_earlier_version_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    noted(folder.path(), 0..4);
+    let at = |name: &str| folder.path().join(name);
+    let found = || found_in(&Journal::open(folder.path()));
+    let began = fs::read_to_string(at("began")).unwrap();
+    fs::write(at("began"), began.split_inclusive('\n').next().unwrap()).unwrap();
+    for name in ["0000-0000.noted", "0000-0001.noted"] {
+        fs::remove_file(at(name)).unwrap();
+    }
+    assert_eq!(found(), (Ok(4), String::new()));
+    // Killed while writing a note, before the request that the note is about.
+    let first = at("0000-0000.journal");
+    let whole = fs::read(&first).unwrap();
+    fs::write(&first, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(found(), (Ok(3), String::new()));
+    // Created, and nothing written yet.
+    fs::write(&first, "").unwrap();
+    assert_eq!(found(), (Ok(2), String::new()));
+    fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
+    assert!(found().0.unwrap_err().contains("is not a journal of this version"));
 }
 
 /// Notes of an agent are missing, and those that are there are damaged.
@@ -129,6 +224,25 @@ fn what_is_flushed_is_there_while_more_is_written() {
     writer.flush();
     assert_eq!(read(&journal).unwrap(), [1]);
     assert_eq!(journal.broken(), None);
+}
+
+#[test]
+fn notes_of_agents_that_are_lost_after_a_kill_are_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Journal::create(folder.path()).unwrap();
+    for agent in 0..2 {
+        let journal = noted(&folder.path().join(format!("a{agent}")), 0..4);
+        deliver(&journal, &run, agent, |_| ()).unwrap();
+    }
+    let _missing = run.expect(0, 2).unwrap();
+    let found = || found_in(&Journal::open(folder.path()));
+    assert_eq!(found(), (Ok(8), "notes of agent 2 have not arrived".to_owned()));
+    let awaited = folder.path().join("0000-0002.awaited");
+    fs::remove_file(&awaited).unwrap();
+    assert_eq!(found(), (Ok(0), "the length of 0000-0002.journal is missing".to_owned()));
+    fs::write(&awaited, "").unwrap();
+    fs::remove_file(folder.path().join("0000-0001.journal")).unwrap();
+    assert_eq!(found(), (Ok(0), "0000-0001.journal is missing".to_owned()));
 }
 
 /// Pieces of notes, each with the number of bytes before it.
@@ -221,4 +335,13 @@ fn a_full_disk_is_reported_and_ends_the_writing() {
     assert_eq!(journal.broken(), None);
     writer.flush();
     assert!(journal.broken().unwrap().contains("No space left"));
+    // Nor may the length of the notes be missing.
+    let place = folder.path().join("full");
+    let journal = Journal::create(&place).unwrap();
+    let mut writer = journal.writer(0, 0);
+    writer.noted = OpenOptions::new().write(true).open("/dev/full").ok();
+    writer.add(&entry(1));
+    writer.flush();
+    assert!(journal.broken().unwrap().contains("No space left"));
+    assert!(!place.join("began").exists());
 }
