@@ -190,3 +190,25 @@ fn a_server_that_is_silent_longer_than_a_burst_is_given_up_on() {
     let bursts = run.stages().count();
     assert!((4..12).contains(&bursts), "{bursts}: {}", run.stderr);
 }
+
+#[test]
+fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
+    let mut victim = Victim::stand_in();
+    let target = victim.target("writes");
+    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=4s", "--warmup=0s", "--keep"];
+    let run = Run::of(&["run", &target]).args(&words).start();
+    let updated = |victim: &Victim| {
+        let counters = victim.ask("GET", "_springload/counters").expect("counters");
+        number(&counters["documents_updated"])
+    };
+    while updated(&victim) < 100 {
+        sleep(Duration::from_millis(10));
+    }
+    // From then on, each connection does nothing but ask what became of its last write.
+    victim.kill();
+    let run = run.finish();
+    let stage = run.stage("crud");
+    assert_eq!(stage["verdict"]["kind"], "degraded", "{}", run.stderr);
+    let away_s = stage["outage"]["total_s"].as_f64().expect("a number");
+    assert!(away_s > 1.0, "{}", stage["outage"]);
+}

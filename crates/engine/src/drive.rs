@@ -396,8 +396,8 @@ async fn drive<S: Session>(
         last = Some(Pacemaker { documents: op.documents, took_ns: timing.done - ticket.began });
         own.times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
-        let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);
-        shared.watch.ended(RequestEnd { part, failure, began, timing: &timing }, &mut own);
+        let end = RequestEnd::new(&op, &outcome, &probe, &timing);
+        shared.watch.ended(end, &mut own);
         shared.checked(check, timing.done, workload, &|| session.place_of(op.key));
         if op.ends_whole(outcome.result.is_err()) {
             shared.tickets.done(connection, timing.done);

@@ -4,11 +4,12 @@
 use super::heartbeat::{BEAT_NS, Heartbeat};
 use super::tickets::Ticket;
 use crate::clock::Nanos;
+use crate::driver::Outcome;
 use crate::measure::{
     Answers, Backlog, ConnectionTimes, HELD_NS, Histogram, NodeAnswers, OutageLog, PAUSE_NS, Pause,
-    PoolLog, Pulse, Silences, Spans, Spell, ThreadLoss, Timing,
+    PoolLog, Probe, Pulse, Silences, Spans, Spell, ThreadLoss, Timing,
 };
-use crate::op::{Failure, Part};
+use crate::op::{Failure, Op, Part};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,7 +20,16 @@ pub(super) struct RequestEnd<'a> {
     pub(super) part: Part,
     pub(super) failure: Option<Failure>,
     pub(super) began: Nanos,
+    /// Until when the server was asked in vain what became of it, if it was.
+    pub(super) silent_until: Nanos,
     pub(super) timing: &'a Timing,
+}
+
+impl<'a> RequestEnd<'a> {
+    pub(super) fn new(op: &Op, outcome: &Outcome, probe: &Probe, timing: &'a Timing) -> Self {
+        let (part, failure) = (op.part, outcome.result.err());
+        Self { part, failure, began: probe.began(), silent_until: probe.silent_until(), timing }
+    }
 }
 
 /// The notes about one connection.
@@ -220,12 +230,13 @@ impl Watch {
     #[inline]
     fn heed(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         let (began, done, spell) = (ended.began, ended.timing.done, &mut connection.spell);
+        let silent_until = ended.silent_until;
         match ended.failure {
             // This failure says nothing about the server.
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, began, done, failure);
+                log.failed(&self.pulse, spell, began, done.max(silent_until), failure);
             }
             _ => {
                 let (log, pulse) = (&self.outage, &self.pulse);

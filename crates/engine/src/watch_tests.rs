@@ -17,7 +17,7 @@ fn outage(watched: &Watched) -> Outage {
 
 /// The end of a request that was begun at `from_ms`.
 fn whole(failure: Option<Failure>, from_ms: Nanos, timing: &Timing) -> RequestEnd<'_> {
-    RequestEnd { part: Part::Whole, failure, began: from_ms * MS, timing }
+    RequestEnd { part: Part::Whole, failure, began: from_ms * MS, silent_until: 0, timing }
 }
 
 #[test]
@@ -49,6 +49,29 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
         assert!(watched.backlog.is_none(), "a closed loop has none");
         assert!(watched.loss.late.is_empty());
     }
+}
+
+#[test]
+fn a_server_that_does_not_say_what_became_of_a_write_is_away() {
+    let total_s = |asked_until_ms: Nanos, served_meanwhile: bool| {
+        let (watch, _pulse) = watch(false);
+        let (mut one, mut other) = (Connection::default(), Connection::default());
+        let served = Timing::between(0, 100 * MS);
+        watch.ended(whole(None, 0, &served), &mut one);
+        if served_meanwhile {
+            let served = Timing::between(150 * MS, 4_000 * MS);
+            watch.ended(whole(None, 150, &served), &mut other);
+        }
+        let lost = Timing::between(100 * MS, 101 * MS);
+        let silent_until = asked_until_ms * MS;
+        let lost = whole(Some(Failure::Unanswered), 100, &lost);
+        watch.ended(RequestEnd { silent_until, ..lost }, &mut one);
+        watch.leave(&mut one, 5_000 * MS);
+        outage(&watch.finish(Clock::system())).total_s
+    };
+    assert!((total_s(3_000, false) - 2.9).abs() < 0.01, "{}", total_s(3_000, false));
+    assert!(total_s(0, false) < 0.01, "the write alone, which was answered at once");
+    assert!(total_s(3_000, true) < 0.06, "others were served meanwhile");
 }
 
 #[test]
@@ -120,7 +143,7 @@ fn the_backlog_has_each_operation_once_from_when_it_was_due() {
             // Begun 300 ms after it became due.
             let began = due + 300 * MS;
             let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
-            let ended = RequestEnd { part, failure: None, began, timing: &timing };
+            let ended = RequestEnd { part, failure: None, began, silent_until: 0, timing: &timing };
             watch.ended(ended, &mut Connection::default());
             if counts {
                 expected.add(due, done);

@@ -29,14 +29,27 @@ pub struct Probe {
     /// How often data arrived, and how often with a timestamp from the kernel.
     arrivals: u32,
     noted: u32,
+    /// Until when the server was asked in vain what became of the operation; 0 if it was not.
+    silent_until: Nanos,
 }
 
 impl Probe {
     /// Starts an operation that was due at `intended` and is begun at `began`.
     pub const fn new(clock: Clock, intended: Nanos, began: Nanos) -> Self {
         let (send, sent, first_byte, last_byte) = (0, 0, 0, 0);
-        let (arrivals, noted) = (0, 0);
-        Self { clock, intended, began, send, sent, first_byte, last_byte, arrivals, noted }
+        let (arrivals, noted, silent_until) = (0, 0, 0);
+        Self {
+            clock,
+            intended,
+            began,
+            send,
+            sent,
+            first_byte,
+            last_byte,
+            arrivals,
+            noted,
+            silent_until,
+        }
     }
 
     /// When the operation was begun.
@@ -140,6 +153,16 @@ impl Probe {
     /// Ends the operation without a complete answer: a timeout or a lost connection.
     pub fn mark_failed(&mut self) {
         self.last_byte = self.clock.now();
+    }
+
+    /// Marks that the server, asked what became of the operation, did not answer either.
+    pub fn mark_silent(&mut self) {
+        self.silent_until = self.clock.now();
+    }
+
+    /// Until when the server was asked in vain what became of the operation; 0 if it was not.
+    pub const fn silent_until(&self) -> Nanos {
+        self.silent_until
     }
 
     /// The operation's times. An operation without a last byte ends now.

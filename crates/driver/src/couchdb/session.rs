@@ -311,7 +311,7 @@ impl CouchSession {
         self.encode(op, inner);
         let mut written = self.request(op, inner, probe).await;
         if written.result == Err(Failure::Unanswered) {
-            written = Box::pin(self.look_after(op, inner, written)).await;
+            written = Box::pin(self.look_after(op, inner, written, probe)).await;
         }
         if let Some(seen) = &mut self.seen {
             let token = written.result.ok().and_then(|reply| reply.token);
@@ -423,7 +423,7 @@ impl Session for CouchSession {
         } else {
             outcome = self.request(op, pen, probe).await;
             if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {
-                outcome = Box::pin(self.look_after(op, pen, outcome)).await;
+                outcome = Box::pin(self.look_after(op, pen, outcome, probe)).await;
             }
         }
         if op.overwrite && outcome.result == Err(Failure::Conflict) {

@@ -48,7 +48,13 @@ enum Stored<'a> {
 
 impl CouchSession {
     /// Finds out whether `op`, whose request has no answer, was carried out.
-    pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
+    pub(super) async fn look_after(
+        &mut self,
+        op: &Op,
+        pen: &CouchPen,
+        lost: Outcome,
+        probe: &mut Probe,
+    ) -> Outcome {
         self.settled = None;
         // A batch that is resent until it is answered is settled only then.
         if op.settle {
@@ -62,7 +68,7 @@ impl CouchSession {
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
-            let mut found = self.look_once(op, pen, lost).await;
+            let mut found = self.look_once(op, pen, lost, probe).await;
             if asked != self.at() {
                 // A write missing on another node may still arrive there from the original one.
                 found.wire.not_carried_out = 0;
@@ -82,12 +88,17 @@ impl CouchSession {
     }
 
     /// Looks up once whether `op` was carried out, as soon as the server answers.
-    async fn look_once(&mut self, op: &Op, pen: &CouchPen, mut lost: Outcome) -> Outcome {
+    async fn look_once(
+        &mut self,
+        op: &Op,
+        pen: &CouchPen,
+        mut lost: Outcome,
+        probe: &mut Probe,
+    ) -> Outcome {
         let is_bulk = op.kind == OpKind::BulkInsert;
         let keys = is_bulk.then(|| keys(each(pen.names())));
-        let Some((status, received)) = self.ask(op.key, pen.names(), keys.as_deref()).await else {
-            return lost;
-        };
+        let asked = self.ask(op.key, pen.names(), keys.as_deref(), probe).await;
+        let Some((status, received)) = asked else { return lost };
         lost.bytes.received += received;
         if is_bulk {
             return self.settle_bulk(pen, lost);
@@ -158,8 +169,14 @@ impl CouchSession {
 
     /// Requests a document, or the revisions of the documents in the body `keys`, until an answer
     /// is conclusive, for at most the timeout of one operation. Returns the answer's status and
-    /// length.
-    async fn ask(&mut self, key: Key, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
+    /// length. Marks in `lost`, the probe of the operation, how long there was no answer.
+    async fn ask(
+        &mut self,
+        key: Key,
+        name: &[u8],
+        keys: Option<&[u8]>,
+        lost: &mut Probe,
+    ) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
         loop {
             self.ready().await;
@@ -179,7 +196,10 @@ impl CouchSession {
                 Ok(_) => tokio::time::sleep(PAUSE).await,
                 // If there are several nodes and this one is gone, the next request goes to another
                 // one.
-                Err(failure) => self.heed(failure),
+                Err(failure) => {
+                    self.heed(failure);
+                    lost.mark_silent();
+                }
             }
             if self.clock.now() >= until {
                 return None;
