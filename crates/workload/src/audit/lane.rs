@@ -11,10 +11,16 @@ use crate::verify::words;
 use crate::{Check, Next, Original, Places, Workload};
 use std::sync::Arc;
 
-/// How often a document is requested until there is an answer.
-const TRIES: u32 = 5;
+/// How often a document is requested until there is an answer: a server may be away for a second.
+const TRIES: u32 = 8;
 /// How long to wait before requesting it again, in nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
+/// How many documents a connection may request so often in vain. After that it requests each once,
+/// because a node that is gone, or a right that is missing, would otherwise cost seconds for each.
+const MOST_IN_VAIN: u32 = 3;
+/// How many answers make up for one of them. Where other nodes do answer, most documents of the one
+/// that is gone are thus still requested once.
+const ANSWERS: u32 = 50;
 
 /// One connection's part of an audit.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub(super) struct Audit {
     /// The documents of the current page, in reverse.
     keys: Vec<Key>,
     tries: u32,
+    /// How many answers it takes to make up for all documents that were requested in vain.
+    in_vain: u32,
     /// Whether to wait before the next request.
     pauses: bool,
     finding: Option<Finding>,
@@ -69,6 +77,7 @@ impl Audit {
             pages,
             keys: Vec::new(),
             tries: 0,
+            in_vain: 0,
             pauses: false,
             finding: None,
             unconfirmed: None,
@@ -99,19 +108,16 @@ impl Audit {
         let listed = answered.document.filter(|_| result.is_ok());
         let keys = KeysOf::new(self.ledger.clone());
         self.rows = listed.and_then(|listed| IndexRows::read(&name, listed, keys));
-        if self.rows.is_none() {
-            self.tries += 1;
-            if self.tries < TRIES {
-                self.pauses = true;
-                return Check::Unchecked;
-            }
+        let class = result.err().unwrap_or(Failure::Protocol);
+        if self.rows.is_none() && self.again(class) {
+            return Check::Unchecked;
         }
         self.tries = 0;
         self.indexes.pop();
         match self.rows {
             Some(_) => Check::Several,
             // The index is neither right nor wrong.
-            None => Check::Checked(Err(result.err().unwrap_or(Failure::Protocol))),
+            None => Check::Checked(Err(class)),
         }
     }
 
@@ -190,6 +196,7 @@ impl Audit {
             (Err(class @ Failure::WrongDocument), _) => Err(class),
             _ => return None,
         };
+        self.in_vain = self.in_vain.saturating_sub(1);
         // Whatever is found, an acknowledged write was lost in between.
         let judged = if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged };
         self.unconfirmed = self.unconfirmed.filter(|_| judged.is_ok());
@@ -308,6 +315,13 @@ impl Audit {
         Some(Op { documents: count as u32, ..read })
     }
 
+    /// Notes a request that failed, and returns whether to repeat it after a pause.
+    fn again(&mut self, class: Failure) -> bool {
+        self.tries += 1;
+        self.pauses = self.tries < TRIES && !is_final(class);
+        self.pauses
+    }
+
     /// Notes that the next document was requested alone, and is done.
     fn done(&mut self) {
         self.tries = 0;
@@ -322,6 +336,12 @@ impl Audit {
         let first = next.next();
         1 + next.take_while(|place| Some(*place) == first).count()
     }
+}
+
+/// Whether the server would answer the same request in the same way.
+const fn is_final(class: Failure) -> bool {
+    use Failure::{Authentication, PreconditionFailed, Rejected, TooLarge};
+    matches!(class, Authentication | PreconditionFailed | Rejected | TooLarge)
 }
 
 impl Workload for Audit {
@@ -350,14 +370,17 @@ impl Workload for Audit {
         }
         let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
         let Some(judged) = self.judge(op.key, &owed, result, answered.document) else {
-            self.tries += 1;
-            if self.tries < TRIES {
-                self.pauses = true;
+            let class = result.err().unwrap_or(Failure::Protocol);
+            let is_worth_it = self.in_vain < MOST_IN_VAIN * ANSWERS;
+            if is_worth_it && self.again(class) {
                 return Check::Unchecked;
+            }
+            if self.tries == TRIES {
+                self.in_vain += ANSWERS;
             }
             self.done();
             // The document is neither right nor wrong.
-            return Check::Checked(Err(result.err().unwrap_or(Failure::Protocol)));
+            return Check::Checked(Err(class));
         };
         self.done();
         if let Err(class) = judged {
@@ -384,3 +407,7 @@ impl Workload for Audit {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "again_tests.rs"]
+mod again_tests;
