@@ -107,7 +107,7 @@ fn a_lie_about_a_read_is_found_by_verify_each_time() {
             assert_eq!(of("class"), class);
             assert!(of("id").parse::<u64>().is_ok(), "{finding}");
             assert!(of("expected").starts_with("version "), "{finding}");
-            let found = if lie == Lie::OtherDocument { "another document" } else { "revision " };
+            let found = if lie == Lie::OtherDocument { "another one" } else { "revision " };
             assert!(of("found").starts_with(found), "{finding}");
         }
         let report = run.report("text").stdout;

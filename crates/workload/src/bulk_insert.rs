@@ -112,9 +112,9 @@ impl StageWork for BulkInsertPlan {
         vec![match self.within_ns {
             Some(ns) => {
                 let seconds = ns as f64 / 1e9;
-                format!("up to {documents} documents in {seconds} s, in batches of up to {batch}")
+                format!("up to {documents} in {seconds} s, in batches of up to {batch}")
             }
-            None => format!("{documents} documents in batches of {batch}"),
+            None => format!("{documents} in batches of {batch}"),
         }]
     }
 

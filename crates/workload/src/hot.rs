@@ -78,7 +78,7 @@ impl StageWork for HotPlan {
 
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
         let mut parts = vec![self.mix.to_string()];
-        parts.push("90 % of reads to 1 % of documents".to_owned());
+        parts.push("90 % of reads to the hottest 1 %".to_owned());
         parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
         parts
     }
@@ -88,7 +88,7 @@ impl StageWork for HotPlan {
             verifies: true,
             is_auditable: true,
             why_too_few: Some(
-                "a connection had no documents left to work on, after failures or deletes",
+                "a connection had nothing left to work on, after failures or deletes",
             ),
             ..Traits::default()
         }

@@ -344,12 +344,12 @@ impl StageWork for MixedPlan {
             grows: uniform,
             is_auditable: true,
             why_too_few: Some(if !self.own.is_empty() {
-                "a connection had no documents left to work on, or a list whose order is once had \
-                 no values left"
+                "a connection had nothing left to work on, or a list whose order is once had no \
+                 values left"
             } else if uniform {
-                "a connection had no documents left to work on, after failures or deletes"
+                "a connection had nothing left to work on, after failures or deletes"
             } else {
-                "a connection had no documents left to work on, after failures"
+                "a connection had nothing left to work on, after failures"
             }),
             ..Traits::default()
         }

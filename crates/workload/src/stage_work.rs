@@ -280,6 +280,36 @@ impl Stock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bulk_insert::BulkInsertPlan;
+    use crate::hot::HotPlan;
+    use crate::{CrudOrder, Mix, MixedPlan, OwnMix};
+
+    /// Not every database has documents.
+    #[test]
+    fn plans_are_described_in_words_that_are_right_for_any_database() {
+        let fill = |within_ns| BulkInsertPlan { documents: 300, batch: 15, within_ns };
+        let said = |work: &dyn StageWork| work.describe(&|count| count.to_string()).join(" · ");
+        assert_eq!(said(&fill(None)), "300 in batches of 15");
+        let limited = said(&fill(Some(2_000_000_000)));
+        assert_eq!(limited, "up to 300 in 2 s, in batches of up to 15");
+        let hot = HotPlan { mix: Mix::crud([0, 9, 1, 0]), operations: None };
+        let mixed = |own, order| {
+            let mix = Mix::crud([0, 9, 1, 0]);
+            MixedPlan { mix, own, operations: None, order }
+        };
+        let plans: [&dyn StageWork; 4] = [
+            &hot,
+            &mixed(OwnMix::new(), CrudOrder::Uniform),
+            &mixed(OwnMix::new(), CrudOrder::Current),
+            &mixed(OwnMix::from([(OpKind::Read, 1)]), CrudOrder::Uniform),
+        ];
+        for plan in plans {
+            let why = plan.traits().why_too_few.expect("a reason");
+            assert!(why.starts_with("a connection had nothing left to work on, "), "{why}");
+            let said = said(plan);
+            assert!(!said.contains("document") && !why.contains("document"), "{said} {why}");
+        }
+    }
 
     #[test]
     fn lanes_are_kept_by_their_type_until_they_are_taken() {

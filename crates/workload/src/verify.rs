@@ -96,12 +96,12 @@ impl<O: Original> Verifier<O> {
                 let check = if doubt.may_delete() {
                     Check::Checked(Ok(()))
                 } else {
-                    self.wrong(entry, Failure::Lost, "no such document")
+                    self.wrong(entry, Failure::Lost, "missing")
                 };
                 Verified { check, version: None }
             }
             (Class::Read, Err(class @ Failure::WrongDocument)) => {
-                let check = self.wrong(entry, class, "another document");
+                let check = self.wrong(entry, class, "another one");
                 Verified { check, version: None }
             }
             _ => Verified::UNCHECKED,

@@ -70,7 +70,7 @@ fn another_document_is_wrong_whatever_may_have_become_of_this_one() {
     for doubt in [Doubt::None, Doubt::Update] {
         let (verified, finding) = look(&known(doubt), Err(Failure::WrongDocument), b"");
         assert_eq!(verified.check, Check::Checked(Err(Failure::WrongDocument)));
-        assert_eq!(finding.map(|it| it.found), Some("another document".to_owned()));
+        assert_eq!(finding.map(|it| it.found), Some("another one".to_owned()));
     }
 }
 
@@ -101,6 +101,8 @@ fn a_document_is_lost_unless_it_may_have_been_deleted() {
     assert_eq!(gone(Doubt::None), Check::Checked(Err(Failure::Lost)));
     assert_eq!(gone(Doubt::Update), Check::Checked(Err(Failure::Lost)));
     assert_eq!(gone(Doubt::Delete), Check::Checked(Ok(())));
+    let (_, finding) = look(&known(Doubt::None), Err(Failure::NotFound), b"");
+    assert_eq!(finding.map(|it| it.found), Some("missing".to_owned()));
     let other = look(&known(Doubt::None), Err(Failure::Timeout), b"");
     assert_eq!(other, (Verified::UNCHECKED, None));
 }

@@ -76,7 +76,7 @@ mod tests {
             );
         };
         ends(warning_after(|record| plan(record, 1.0)), "were over");
-        ends(warning_after(|record| plan(record, 9.0)), "no documents left");
+        ends(warning_after(|record| plan(record, 9.0)), "nothing left to work on");
         ends(warning_after(|record| record.partial = true), "stopped");
         let dropped = |record: &mut RunRecord| {
             plan(record, 9.0);

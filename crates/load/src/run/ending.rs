@@ -117,8 +117,8 @@ pub(super) fn ended(
         (None, Some(StopReason::Authentication)) => (
             EndedBy::Authentication,
             format!(
-                "the server refused the credentials (401 or 403) after {at_s:.1} s; stopped \
-                 before it locks the user out"
+                "the server refused the credentials after {at_s:.1} s; stopped before it locks \
+                 the user out"
             ),
         ),
         (None, Some(StopReason::Starved)) => (
@@ -330,8 +330,8 @@ mod tests {
         let gone = "the server no longer answers; gave up after 2.5 s; add --x";
         let deaf = "the server is there, but no longer answers any operation; gave up after 2.5 s; \
                     add --x";
-        let refused = "the server refused the credentials (401 or 403) after 2.5 s; stopped before \
-                       it locks the user out";
+        let refused = "the server refused the credentials after 2.5 s; stopped before it locks the \
+                       user out";
         let starved = "springload's machine ran out of ports or files; gave up after 2.5 s";
         for (error, reason, wanted) in [
             (None, None, None),

@@ -287,10 +287,10 @@ impl Audit {
                 let revision = reply.token.map(words);
                 let content = differs.map(|it| self.original.difference(key, version, it));
                 let parts: Vec<String> = revision.into_iter().chain(content).collect();
-                if parts.is_empty() { "a document".to_owned() } else { parts.join(", ") }
+                if parts.is_empty() { "there".to_owned() } else { parts.join(", ") }
             }
-            (_, Err(Failure::WrongDocument)) => "another document".to_owned(),
-            (_, Err(_)) => "no such document".to_owned(),
+            (_, Err(Failure::WrongDocument)) => "another one".to_owned(),
+            (_, Err(_)) => "missing".to_owned(),
         };
         self.finding = Some(Finding::new(class, &id, &expected, &found));
     }

@@ -97,7 +97,7 @@ fn another_document_is_wrong_whatever_is_owed() {
         let other = Err(Failure::WrongDocument);
         let check = lane.observe(&op, other, &Answered::default());
         assert_eq!(check, Check::Checked(Err(Failure::WrongDocument)));
-        assert_eq!(lane.finding().map(|it| it.found), Some("another document".to_owned()));
+        assert_eq!(lane.finding().map(|it| it.found), Some("another one".to_owned()));
     }
 }
 
@@ -106,6 +106,21 @@ fn what_was_deleted_must_be_gone() {
     let deleted = [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)];
     assert_eq!(judged(&deleted, None), Ok(()));
     assert_eq!(judged(&deleted, Some((1, 0))), Err(Failure::Resurrected));
+}
+
+/// Not every database has documents, or revisions.
+#[test]
+fn findings_have_words_that_are_right_in_any_database() {
+    let found = |entries: &[JournalEntry], result, document: Option<&[u8]>| {
+        let mut lane = lane(entries, false);
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("something to look for");
+        lane.observe(&op, result, &Answered { document, ..Answered::default() });
+        lane.finding().expect("a finding").found
+    };
+    let deleted = [write(Acknowledged, 0), delete(Acknowledged, 0)];
+    assert_eq!(found(&deleted, Ok(Reply::default()), Some(stored(0).as_slice())), "there");
+    assert_eq!(found(&deleted[..1], Err(Failure::NotFound), None), "missing");
+    assert_eq!(found(&deleted, Err(Failure::WrongDocument), None), "another one");
 }
 
 #[test]
