@@ -320,3 +320,41 @@ fn an_audit_that_lacks_notes_of_writes_makes_a_run_not_trustworthy() {
     let reason = "audit incomplete: notes of writes are missing: disk full";
     assert_eq!(result.reason.as_deref(), Some(reason));
 }
+
+#[test]
+fn a_run_that_ended_before_its_audit_says_so_and_what_to_do() {
+    let said = |by, change: fn(&mut RunRecord)| {
+        let record = record(|it| {
+            it.plan.audit = true;
+            (it.partial, it.ended) = (true, Some(ended(by)));
+            change(it);
+        });
+        (record.result().exit_status, fixture::messages_of(&record, Code::AuditIncomplete))
+    };
+    let early =
+        |cure: &str| vec![format!("audit incomplete: the run ended before its audit; {cure}")];
+    let later = || early("audit later with springload audit RUN");
+    for (by, exit_status) in [
+        (EndedBy::Authentication, 3),
+        (EndedBy::Unreachable, 3),
+        (EndedBy::User, 130),
+        (EndedBy::Springload, 1),
+        (EndedBy::Agents, 5),
+    ] {
+        assert_eq!(said(by, |_| {}), (exit_status, later()), "{by:?}");
+    }
+    let removed = early("the database was removed; --keep keeps it");
+    assert_eq!(said(EndedBy::User, |it| it.server.deleted = true), (130, removed));
+    let broken = vec!["audit incomplete: notes of writes are missing: disk full".to_owned()];
+    let disk_full: fn(&mut RunRecord) = |it| it.journal_broken = Some("disk full".to_owned());
+    assert_eq!(said(EndedBy::User, disk_full), (130, broken));
+    // Audited nevertheless, or not asked for, or done.
+    let others: [fn(&mut RunRecord); 3] = [
+        |it| it.stages.push(fixture::stage("audit", Vec::new())),
+        |it| it.plan.audit = false,
+        |it| it.ended = None,
+    ];
+    for change in others {
+        assert_eq!(said(EndedBy::User, change).1, Vec::<String>::new());
+    }
+}

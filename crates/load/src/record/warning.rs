@@ -166,8 +166,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     super::baseline::warnings(record, &mut warnings);
     let nouns = record.nouns();
     of_databases(record, &mut warnings);
-    if let Some(why) = &record.journal_broken {
-        let message = format!("audit incomplete: notes of writes are missing: {why}");
+    if let Some(message) = not_audited(record) {
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {
@@ -201,6 +200,24 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// Why the audit of a run does not say what became of its writes; `None`: nothing is missing but
+/// what the audit itself could not find out.
+fn not_audited(record: &RunRecord) -> Option<String> {
+    if let Some(why) = &record.journal_broken {
+        return Some(format!("audit incomplete: notes of writes are missing: {why}"));
+    }
+    let begun = record.stages.iter().any(|stage| stage.purpose() == Purpose::Audit);
+    if record.ended.is_none() || !record.plan.audit || begun {
+        return None;
+    }
+    let cure = if record.server.deleted {
+        format!("the {} was removed; --keep keeps it", record.nouns().place)
+    } else {
+        "audit later with springload audit RUN".to_owned()
+    };
+    Some(format!("audit incomplete: the run ended before its audit; {cure}"))
 }
 
 /// Adds warnings about databases that have too many shards, or could not be removed.
