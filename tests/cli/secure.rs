@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+};
 use springload::embedded::{Options, StandIn, bind};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto};
@@ -168,6 +170,46 @@ fn the_certificate_of_an_authority_is_accepted_where_it_is_the_one_that_is_named
         parameters.not_before = rcgen::date_time_ymd(2090, 1, 1);
     });
     run(&later, &later.file(), "127.0.0.1").refused(3, &["not valid yet"]);
+}
+
+/// As of `openssl req -x509 -subj /CN=localhost`.
+#[test]
+fn a_certificate_that_is_named_may_have_its_name_in_the_subject() {
+    let server = Server::stand_in(Options::default());
+    let run = |authority: &Authority, host: &str| {
+        let proxy = Proxy::with_tls(&server.url, authority.server.clone());
+        let (url, file) = (proxy.url.replace("127.0.0.1", host), authority.file());
+        let file = file.to_str().expect("UTF-8");
+        measure(["run", &url, "--docs", "20", "--ops", "20", "-c", "2", "--tls-ca", file])
+    };
+    let called = |parameters: &mut CertificateParams, name: &str| {
+        parameters.subject_alt_names.clear();
+        parameters.distinguished_name.push(DnType::CommonName, name);
+    };
+    for name in ["localhost", "127.0.0.1"] {
+        run(&Authority::of_itself(|it| called(it, name)), name).passed();
+    }
+    // Made with -addext basicConstraints=CA:FALSE.
+    let plain = Authority::of_itself(|parameters| {
+        called(parameters, "localhost");
+        parameters.is_ca = IsCa::ExplicitNoCa;
+    });
+    run(&plain, "localhost").passed();
+    let another = ["its certificate is for other.example", "use the name of the certificate"];
+    let other = Authority::of_itself(|it| called(it, "other.example"));
+    run(&other, "localhost").refused(3, &another);
+    // The subject does not count beside a subjectAltName.
+    let both = Authority::of_itself(|parameters| {
+        parameters.distinguished_name.push(DnType::CommonName, "localhost");
+    });
+    run(&both, "localhost").refused(3, &["its certificate is for 127.0.0.1"]);
+    // Nor does that of a certificate that is not in the file, but only signed by it.
+    let signed = Authority::with("localhost", |parameters| {
+        called(parameters, "localhost");
+        parameters.is_ca = IsCa::ExplicitNoCa;
+    });
+    let without = ["has no subjectAltName", "-addext subjectAltName=DNS:localhost"];
+    run(&signed, "localhost").refused(3, &without);
 }
 
 #[test]

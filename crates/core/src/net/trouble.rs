@@ -9,6 +9,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 /// How long a server may take to show which protocol it speaks.
@@ -147,6 +148,14 @@ fn of_tls(error: &TlsError) -> Trouble {
             "its certificate is not trusted (self-signed, or by an unknown authority)",
             format!("give the authority's certificate with --tls-ca FILE, {ACCEPT}"),
         ),
+        Wrong::NotValidForNameContext { expected, presented } if presented.is_empty() => {
+            let kind = if matches!(expected, ServerName::IpAddress(_)) { "IP" } else { "DNS" };
+            let name = expected.to_str();
+            let cure = format!("make one with -addext subjectAltName={kind}:{name}, {ACCEPT}");
+            let problem =
+                "its certificate has no subjectAltName, which is where names are looked for";
+            Trouble::new(problem, cure)
+        }
         Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
             let names = match wrong {
                 Wrong::NotValidForNameContext { presented, .. } => presented.join(", "),
