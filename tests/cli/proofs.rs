@@ -107,8 +107,19 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
         assert_eq!(verb(words, &[]).code, 3);
     }
     // No certificate, and one of another authority.
-    verb(&run, &[]).refused(3, &["cannot reach"]);
-    verb(&run, &["--tls-cert", &others, "--tls-key", &other_key]).refused(3, &[]);
+    let (flags, others) =
+        ("--tls-cert FILE and --tls-key FILE", ["--tls-cert", &others, "--tls-key", &other_key]);
+    for scheme in ["https", "rediss", "cassandras"] {
+        let url = proxy.url.replace("https", scheme);
+        let run = [&["run", &url][..], &SMALL].concat();
+        let wanted = ["cannot reach", "it wants a client certificate; give one", flags];
+        verb(&run, &[]).refused(3, &wanted);
+        verb(&run, &others).refused(3, &["it does not accept the client certificate", flags]);
+    }
+    // A server that accepts it and does not speak the protocol.
+    let redis = proxy.url.replace("https", "rediss");
+    let stranger = verb(&[&["run", &redis][..], &SMALL].concat(), &own);
+    stranger.refused(3, &["does not speak Redis's protocol"]);
     // Not a pair, or not files.
     let own = &ours[..];
     let mixed = verb(&run, &["--tls-cert", own, "--tls-key", &other_key]);

@@ -331,7 +331,8 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     };
     let (own, key) = (file("server.pem"), file("key.pem"));
     run(&["--tls-cert", &own, "--tls-key", &key]).passed();
-    let parts = ["it wants a client certificate that it accepts", "--tls-cert FILE and --tls-key"];
+    // Java has no alert of its own for the lack of one.
+    let parts = ["client certificate", "--tls-cert FILE and --tls-key"];
     run(&[]).refused(3, &parts);
     let others = tempfile::tempdir().expect("a folder");
     write_certificates(others.path());

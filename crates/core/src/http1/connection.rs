@@ -22,6 +22,7 @@ use crate::net::{
 };
 use crate::op::Failure;
 use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -400,7 +401,7 @@ impl Connection {
             self.buffer = self.buffers.take();
         }
         let read = ready!(stream.poll_read(context, &mut self.buffer, None));
-        (self.filled, _) = read.map_err(|_| Failure::Reset)?;
+        (self.filled, _) = read.map_err(|error| lost(&error, &mut self.trouble))?;
         Poll::Ready(Ok(false))
     }
 
@@ -445,7 +446,7 @@ impl Connection {
             }
             let room = &mut self.buffer[self.filled..];
             let (count, noted) = match stream.poll_read(context, room, self.timestamps.as_deref()) {
-                Poll::Ready(read) => read.map_err(|_| Failure::Reset)?,
+                Poll::Ready(read) => read.map_err(|error| lost(&error, &mut self.trouble))?,
                 Poll::Pending => {
                     if self.filled == 0 {
                         self.buffers.give(std::mem::take(&mut self.buffer));
@@ -472,6 +473,12 @@ impl Connection {
             self.filled += count;
         }
     }
+}
+
+/// The class of a connection's end, with the trouble that TLS reports, if it was that.
+fn lost(error: &io::Error, trouble: &mut Option<Box<Trouble>>) -> Failure {
+    *trouble = Trouble::by_tls(error).map(Box::new);
+    Failure::Reset
 }
 
 /// Whether written bytes may still be held back by the TLS layer.

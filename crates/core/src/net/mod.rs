@@ -27,4 +27,4 @@ pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;
 pub use tls::Tls;
-pub use trouble::{TLS_ALERT, TLS_SPOKEN, Trouble, mixed_up, reach};
+pub use trouble::{CLOSED, TLS_ALERT, TLS_SPOKEN, Trouble, mixed_up, reach};

@@ -9,6 +9,8 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError};
 
@@ -16,6 +18,9 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The cure for anything that is wrong with the certificate itself.
 const ACCEPT: &str = "or accept any certificate with -k";
+
+/// The reason when a server ends a connection, whether it announces that or not.
+pub const CLOSED: &str = "the server closed the connection";
 
 /// The first bytes of a TLS server's reply to a plain-text request: an alert (RFC 8446, 5.1).
 pub const TLS_ALERT: [u8; 2] = [21, 3];
@@ -55,9 +60,8 @@ impl Trouble {
 
     /// Explains a connection error.
     pub fn of(error: &io::Error) -> Self {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
-        if let Some(error) = inner {
-            return of_tls(error);
+        if let Some(trouble) = Self::by_tls(error) {
+            return trouble;
         }
         if Failure::of_connect(error).by_client() {
             return of_own(error);
@@ -78,6 +82,22 @@ impl Trouble {
                 Self::new("it closed the connection immediately", cure)
             }
             _ => Self::new(error.to_string(), "check host and port"),
+        }
+    }
+
+    /// Explains an error that TLS reports, also on a connection that was made: with TLS 1.3, a
+    /// server refuses a client's certificate only after the handshake.
+    pub fn by_tls(error: &io::Error) -> Option<Self> {
+        tls_error(error).map(of_tls)
+    }
+
+    /// The reason to record for an operation whose connection has failed after it was made. What
+    /// TLS reports by itself is not meant for users.
+    pub fn of_lost(error: &io::Error) -> String {
+        match Self::by_tls(error) {
+            Some(trouble) => trouble.reason(),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => CLOSED.to_owned(),
+            None => error.to_string(),
         }
     }
 
@@ -108,19 +128,27 @@ fn of_own(error: &io::Error) -> Trouble {
     Trouble { own: true, ..Trouble::new(problem, cure) }
 }
 
-/// Whether a server sends this alert because of the client's certificate, or the lack of one.
-const fn is_about_client(alert: AlertDescription) -> bool {
+/// The error that TLS reports, if it is one.
+fn tls_error(error: &io::Error) -> Option<&TlsError> {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>())
+}
+
+/// What a server says with this alert of the client's certificate, or of the lack of one.
+fn of_client(alert: AlertDescription) -> Option<Trouble> {
     use AlertDescription as Alert;
-    matches!(
-        alert,
-        Alert::BadCertificate
-            | Alert::UnsupportedCertificate
-            | Alert::CertificateRevoked
-            | Alert::CertificateExpired
-            | Alert::CertificateUnknown
-            | Alert::CertificateRequired
-            | Alert::UnknownCA
-    )
+    let (problem, give) = match alert {
+        Alert::CertificateRequired => ("it wants a client certificate", "give one"),
+        // Java also sends this if there is none.
+        Alert::BadCertificate => ("it wants a client certificate that it accepts", "give one"),
+        Alert::UnsupportedCertificate
+        | Alert::CertificateRevoked
+        | Alert::CertificateExpired
+        | Alert::CertificateUnknown
+        | Alert::UnknownCA
+        | Alert::AccessDenied => ("it does not accept the client certificate", "give another"),
+        _ => return None,
+    };
+    Some(Trouble::new(problem, format!("{give} with --tls-cert FILE and --tls-key FILE")))
 }
 
 fn of_tls(error: &TlsError) -> Trouble {
@@ -134,11 +162,12 @@ fn of_tls(error: &TlsError) -> Trouble {
         TlsError::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             return Trouble::new("the server does not speak HTTP/2", "leave --http2 out");
         }
-        TlsError::AlertReceived(alert) if is_about_client(*alert) => {
-            let problem = "it wants a client certificate that it accepts";
-            return Trouble::new(problem, "give one with --tls-cert FILE and --tls-key FILE");
-        }
         _ => {
+            if let TlsError::AlertReceived(alert) = error
+                && let Some(trouble) = of_client(*alert)
+            {
+                return trouble;
+            }
             let cure = "check that this port is for https://";
             return Trouble::new(format!("TLS fails: {error}"), cure);
         }
@@ -191,7 +220,7 @@ fn of_tls(error: &TlsError) -> Trouble {
 /// Returns an error if that is not possible within `timeout_ns`.
 pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> {
     let connecting = Stream::connect(endpoint, 0, false);
-    let trouble = match tokio::time::timeout(Duration::from_nanos(timeout_ns), connecting).await {
+    let trouble = match timeout(Duration::from_nanos(timeout_ns), connecting).await {
         Ok(Ok(_)) => return Ok(()),
         Ok(Err(error)) => Trouble::of(&error),
         Err(_) => Trouble::timed_out(),
@@ -199,19 +228,25 @@ pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> 
     Err(mixed_up(endpoint).await.unwrap_or(trouble))
 }
 
-/// Whether the server speaks plain HTTP although TLS was tried, or the other way round.
+/// Whether the server speaks plain HTTP although TLS was tried, or the other way round, or refuses
+/// the client's certificate.
 pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
     let host = endpoint.host();
-    let work = async {
-        if endpoint.tls.is_some() {
-            let cure = format!("write http://{host}");
-            let plain = speaks_plain(endpoint).await.ok()?;
-            return plain.then(|| Trouble::new("the server speaks plain HTTP, not TLS", cure));
+    if let Some((config, name)) = &endpoint.tls {
+        let cure = format!("write http://{host}");
+        if let Ok(Ok(true)) = timeout(PATIENCE, speaks_plain(endpoint)).await {
+            return Some(Trouble::new("the server speaks plain HTTP, not TLS", cure));
         }
-        let cure = format!("write https://{host}");
-        speaks_tls(endpoint).await.then(|| Trouble::new("the server speaks TLS", cure))
-    };
-    tokio::time::timeout(PATIENCE, work).await.ok().flatten()
+        let stream = timeout(PATIENCE, TcpStream::connect(&endpoint.addresses[..])).await;
+        let shaking = TlsConnector::from(config.clone()).connect(name.clone(), stream.ok()?.ok()?);
+        let shaken = timeout(PATIENCE, shaking).await.ok()?;
+        // A server that refuses the client's certificate says so at once, and others wait.
+        let read = timeout(PATIENCE, shaken.ok()?.read_u8()).await;
+        return Trouble::by_tls(&read.ok()?.err()?);
+    }
+    let speaks = timeout(PATIENCE, speaks_tls(endpoint)).await.unwrap_or(false);
+    let cure = format!("write https://{host}");
+    speaks.then(|| Trouble::new("the server speaks TLS", cure))
 }
 
 /// Whether the server at this address speaks plain HTTP.
@@ -230,10 +265,10 @@ async fn speaks_tls(endpoint: &Endpoint) -> bool {
     let Ok(config) = tls_config(&any, "--tls-ca") else { return false };
     let Some(name) = endpoint.server_name() else { return false };
     let Ok(stream) = TcpStream::connect(&endpoint.addresses[..]).await else { return false };
-    match tokio_rustls::TlsConnector::from(config).connect(name, stream).await {
+    match TlsConnector::from(config).connect(name, stream).await {
         Ok(_) => true,
         Err(error) => {
-            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+            let inner = tls_error(&error);
             matches!(inner, Some(TlsError::AlertReceived(_) | TlsError::PeerIncompatible(_)))
         }
     }
@@ -249,19 +284,37 @@ mod tests {
         let message_of = |error: TlsError| {
             Trouble::of(&io::Error::new(io::ErrorKind::InvalidData, error)).with_cure()
         };
-        let flags = "give one with --tls-cert FILE and --tls-key FILE";
-        for alert in [
-            AlertDescription::CertificateRequired,
-            AlertDescription::BadCertificate,
-            AlertDescription::UnknownCA,
+        let flags = "with --tls-cert FILE and --tls-key FILE";
+        for (alert, words) in [
+            (AlertDescription::CertificateRequired, "it wants a client certificate; give one"),
+            (
+                AlertDescription::BadCertificate,
+                "it wants a client certificate that it accepts; give one",
+            ),
+            (
+                AlertDescription::UnknownCA,
+                "it does not accept the client certificate; give another",
+            ),
         ] {
             let message = message_of(TlsError::AlertReceived(alert));
-            assert_eq!(message, format!("it wants a client certificate that it accepts; {flags}"));
+            assert_eq!(message, format!("{words} {flags}"));
         }
         let other = message_of(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
         assert!(other.starts_with("TLS fails: ") && !other.contains("--tls-cert"), "{other}");
         let plain = message_of(TlsError::InvalidMessage(InvalidMessage::InvalidContentType));
         assert!(plain.starts_with("it does not speak TLS; check the port"), "{plain}");
+    }
+
+    #[test]
+    fn what_ends_a_connection_is_told_in_words_for_users() {
+        let alert = TlsError::AlertReceived(AlertDescription::CertificateRequired);
+        let refused = io::Error::new(io::ErrorKind::InvalidData, alert);
+        assert_eq!(Trouble::of_lost(&refused), "it wants a client certificate");
+        let unannounced = io::Error::new(io::ErrorKind::UnexpectedEof, "no close_notify");
+        assert_eq!(Trouble::of_lost(&unannounced), CLOSED);
+        let reset = io::Error::from(Errno::CONNRESET);
+        assert!(Trouble::by_tls(&reset).is_none());
+        assert_eq!(Trouble::of_lost(&reset), reset.to_string());
     }
 
     #[test]

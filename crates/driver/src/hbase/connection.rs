@@ -9,7 +9,7 @@ use super::exception::{cure, describe};
 use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
-use crate::net::{Tls, Trouble};
+use crate::net::{CLOSED, Tls, Trouble};
 use crate::op::Failure;
 use prost::Message;
 use prost::bytes::{Buf, BytesMut};
@@ -24,7 +24,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
-const CLOSED: &str = "the server closed the connection";
 /// How many bytes are read at once.
 const READ: usize = 64 * 1024;
 /// The size of the largest buffer that is kept for further writes, in bytes.

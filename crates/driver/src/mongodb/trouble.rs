@@ -90,7 +90,7 @@ fn of_io(error: &io::Error) -> (Failure, String) {
             refused => return refused,
         },
     };
-    (failure, error.to_string())
+    (failure, Trouble::of_lost(error))
 }
 
 /// The failure when no server can be selected: the library gives only the text of the system's

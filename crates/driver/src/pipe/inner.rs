@@ -4,7 +4,7 @@ use super::waiting::{Arrival, Waiting};
 use super::{Pipe, Protocol, Whose};
 use crate::call::CallError;
 use crate::clock::Clock;
-use crate::net::{Found, Stream};
+use crate::net::{CLOSED, Found, Stream, Trouble};
 use crate::op::Failure;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -172,7 +172,8 @@ impl<P: Protocol> Inner<P> {
         context: &mut Context<'_>,
         clock: Clock,
     ) -> Poll<Result<(), CallError>> {
-        let failed = |error: std::io::Error| CallError::new(Failure::Reset, error.to_string());
+        let failed =
+            |error: std::io::Error| CallError::new(Failure::Reset, Trouble::of_lost(&error));
         while self.written < self.out.len() {
             let written = self.stream.poll_write(context, &self.out[self.written..]);
             match ready!(written).map_err(failed)? {
@@ -218,7 +219,7 @@ impl<P: Protocol> Inner<P> {
             let room = &mut self.buffer[self.filled..];
             let read = self.stream.poll_read(context, room, pipe.timestamps.as_deref());
             let read = match read {
-                Poll::Ready(read) => read.map_err(|error| reset(&error.to_string()))?,
+                Poll::Ready(read) => read.map_err(|error| reset(&Trouble::of_lost(&error)))?,
                 Poll::Pending => {
                     // While nothing has arrived, other connections can use the buffer.
                     if self.filled == 0 {
@@ -229,7 +230,7 @@ impl<P: Protocol> Inner<P> {
             };
             let (count, noted) = read;
             if count == 0 {
-                return Poll::Ready(Err(reset("the server closed the connection")));
+                return Poll::Ready(Err(reset(CLOSED)));
             }
             self.filled += count;
             let at = noted.unwrap_or_else(|| pipe.clock.now());
