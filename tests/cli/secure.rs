@@ -1,14 +1,16 @@
 //! Connections with more than plain TCP: TLS, IPv6, sessions.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::{io, thread};
 
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
 };
 use springload::embedded::{Options, StandIn, bind};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::{ServerConfig, crypto};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned, crypto};
 
 use crate::proxy::{Message, Proxy};
 use crate::servers::{Server, skipped};
@@ -210,6 +212,50 @@ fn a_certificate_that_is_named_may_have_its_name_in_the_subject() {
     });
     let without = ["has no subjectAltName", "-addext subjectAltName=DNS:localhost"];
     run(&signed, "localhost").refused(3, &without);
+}
+
+/// The address of a server that leaves each of its connections to a thread with `serve`.
+fn serving(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            thread::spawn(move || serve(client));
+        }
+    });
+    address
+}
+
+/// Redis takes a handshake for the beginning of a command, and waits for the rest.
+#[test]
+fn a_server_that_does_not_answer_in_tls_is_told_from_one_that_is_slow() {
+    let run = |scheme: &str, address: &str| {
+        let url = format!("{scheme}://{address}");
+        measure(["run", &url, "-k", "--timeout", "1s"])
+    };
+    let mute = serving(|mut client| {
+        let _ = io::copy(&mut client, &mut io::sink());
+    });
+    let tls = Arc::new(Authority::vouching_for("127.0.0.1").server);
+    let slow = serving(move |client| {
+        let connection = ServerConnection::new(tls.clone()).expect("a connection");
+        let _ = io::copy(&mut StreamOwned::new(connection, client), &mut io::sink());
+    });
+    thread::scope(|scope| {
+        for plain in ["http", "redis", "cassandra", "hbase"] {
+            let (mute, slow) = (&mute, &slow);
+            scope.spawn(move || {
+                let words = ["nothing there answers in TLS", &format!("write {plain}://{mute}")];
+                run(&format!("{plain}s"), mute).refused(3, &words);
+                let waited = run(&format!("{plain}s"), slow);
+                assert_eq!(waited.code, 3, "{}", waited.stderr);
+                assert!(!waited.stderr.contains("in TLS"), "{}", waited.stderr);
+                assert!(waited.stderr.contains("no answer"), "{}", waited.stderr);
+            });
+        }
+    });
 }
 
 #[test]

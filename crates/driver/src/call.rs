@@ -90,6 +90,8 @@ pub(super) async fn told_apart(
             reach(endpoint, timeout.as_nanos() as u64).await.err()
         }
         Failure::Protocol | Failure::Reset => mixed_up(endpoint).await,
+        // A server may take a handshake for the beginning of a request, and wait for its end.
+        Failure::Timeout if endpoint.is_secure() => mixed_up(endpoint).await,
         _ => None,
     }
 }

@@ -228,8 +228,8 @@ pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> 
     Err(mixed_up(endpoint).await.unwrap_or(trouble))
 }
 
-/// Whether the server speaks plain HTTP although TLS was tried, or the other way round, or refuses
-/// the client's certificate.
+/// Whether the server does not speak TLS although that was tried, or the other way round, or
+/// refuses the client's certificate.
 pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
     let host = endpoint.host();
     if let Some((config, name)) = &endpoint.tls {
@@ -239,7 +239,10 @@ pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
         }
         let stream = timeout(PATIENCE, TcpStream::connect(&endpoint.addresses[..])).await;
         let shaking = TlsConnector::from(config.clone()).connect(name.clone(), stream.ok()?.ok()?);
-        let shaken = timeout(PATIENCE, shaking).await.ok()?;
+        let Ok(shaken) = timeout(PATIENCE, shaking).await else {
+            let cure = format!("{cure} if it does not use TLS, or give a longer --timeout");
+            return Some(Trouble::new("nothing there answers in TLS", cure));
+        };
         // A server that refuses the client's certificate says so at once, and others wait.
         let read = timeout(PATIENCE, shaken.ok()?.read_u8()).await;
         return Trouble::by_tls(&read.ok()?.err()?);

@@ -11,7 +11,7 @@ use super::words::{self, Own};
 use super::worker::specifier;
 use super::{HBase, Opened};
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, TlsOptions, mixed_up};
+use crate::net::{Endpoint, mixed_up};
 use crate::op::Failure;
 use crate::{Binding, Card, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError};
 use prost::bytes::Bytes;
@@ -99,26 +99,32 @@ impl DriverPlan for HBasePlan {
 async fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
     let servers = plan.seeds().join(", ");
     let what = format!("reach HBase at {servers}");
-    match trouble {
+    let stranger = match trouble {
         Setback::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason, cure: None }) => {
-            if let Some(known) = speaks_tls(plan).await {
-                return TargetError(format!("cannot {what}: {known}"));
-            }
-            TargetError(format!(
-                "the server at {servers} does not speak HBase's RPC ({reason}); give a master \
-                 (port 16000) or a region server (port 16020) of HBase 2.5 or later"
-            ))
+            Some(reason)
         }
-        _ => cannot(&what, trouble),
+        _ => None,
+    };
+    let silent = plan.tls && matches!(trouble, Setback::NotYet(_));
+    if (stranger.is_some() || silent)
+        && let Some(known) = told_apart(plan).await
+    {
+        return TargetError(format!("cannot {what}: {known}"));
     }
+    let Some(reason) = stranger else { return cannot(&what, trouble) };
+    TargetError(format!(
+        "the server at {servers} does not speak HBase's RPC ({reason}); give a master (port \
+         16000) or a region server (port 16020) of HBase 2.5 or later"
+    ))
 }
 
-/// The message for a server that speaks TLS although the address has a scheme without it, with what
-/// to write instead.
-async fn speaks_tls(plan: &HBasePlan) -> Option<String> {
-    for seed in plan.seeds().iter().filter(|_| !plan.tls) {
-        let Ok(url) = Url::parse(&format!("http://{seed}")) else { continue };
-        let Ok(endpoint) = Endpoint::resolve(&url, &TlsOptions::default()) else { continue };
+/// The message for a server that speaks TLS although the address has a scheme without it, or the
+/// other way round, with what to write instead.
+async fn told_apart(plan: &HBasePlan) -> Option<String> {
+    let scheme = if plan.tls { "https" } else { "http" };
+    for seed in plan.seeds() {
+        let Ok(url) = Url::parse(&format!("{scheme}://{seed}")) else { continue };
+        let Ok(endpoint) = Endpoint::resolve(&url, &plan.certificates) else { continue };
         if let Some(known) = mixed_up(&endpoint).await {
             return Some(of_hbase(&known.with_cure()));
         }
