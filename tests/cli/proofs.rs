@@ -123,8 +123,15 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     // Not a pair, or not files.
     let own = &ours[..];
     let mixed = verb(&run, &["--tls-cert", own, "--tls-key", &other_key]);
-    mixed.refused(2, &["--tls-key: "]);
-    verb(&run, &["--tls-cert", own, "--tls-key", own]).refused(2, &["--tls-key: "]);
+    let pair =
+        format!("--tls-key: the key in {other_key} does not belong to the certificate in {own}");
+    mixed.refused(2, &[&pair, "give the key of this certificate with --tls-key"]);
+    let keyless = verb(&run, &["--tls-cert", own, "--tls-key", own]);
+    keyless.refused(2, &["--tls-key: ", own, "it has no unencrypted key; give a PEM file"]);
+    let torn = folder.path().join("torn.key").display().to_string();
+    fs::write(&torn, &private[..private.len() / 2]).expect("a file");
+    let torn = verb(&run, &["--tls-cert", own, "--tls-key", &torn]);
+    torn.refused(2, &["--tls-key: ", "torn.key: it is not PEM that can be read"]);
     let none = ["--tls-cert: ", "no certificate"];
     verb(&run, &["--tls-cert", "/dev/null", "--tls-key", &key]).refused(2, &none);
     verb(&run, &["--tls-cert", own]).refused(2, &["--tls-key"]);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use url::{Host, Url};
 
@@ -31,6 +31,10 @@ pub struct Endpoint {
     pub max_answer: usize,
 }
 
+/// What is wrong with a file that begins like PEM and does not go on like it. The library's own
+/// words quote its bytes.
+const MALFORMED: &str = "it is not PEM that can be read";
+
 /// The default for the largest answer that is read, in bytes.
 pub const MAX_ANSWER: u64 = 64_000_000;
 
@@ -46,6 +50,9 @@ pub enum EndpointError {
     /// The certificates of the authorities could not be read.
     #[error("cannot read certificates: {0}")]
     Certificates(String),
+    /// A certificate and a key that cannot be used together.
+    #[error("{0}")]
+    Identity(String),
 }
 
 /// How the server's certificate is checked.
@@ -258,7 +265,7 @@ pub fn tls_config(
             files::read(file, files::SETTINGS).map_err(|error| unreadable(error.to_string()))?;
         let certificates = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| unreadable(error.to_string()))?;
+            .map_err(|_| unreadable(MALFORMED.to_owned()))?;
         roots.add_parsable_certificates(certificates.clone());
         given = certificates;
     } else {
@@ -324,21 +331,39 @@ impl Identity {
         let text = text.map_err(|error| unreadable(certificate, &error, own))?;
         let chain = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| unreadable(certificate, &error, own))?;
+            .map_err(|_| unreadable(certificate, &MALFORMED, own))?;
         if chain.is_empty() {
             return Err(unreadable(certificate, &"it has no certificate", own));
         }
         let text =
             files::read(key, files::SETTINGS).map_err(|error| unreadable(key, &error, secret))?;
-        // The error for an unreadable key does not contain any of the key.
-        let private = PrivateKeyDer::from_pem_slice(&text);
-        Ok((chain, private.map_err(|error| unreadable(key, &error, secret))?))
+        let private = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+            let words = match error {
+                pem::Error::NoItemsFound => "it has no unencrypted key",
+                _ => MALFORMED,
+            };
+            unreadable(key, &words, secret)
+        })?;
+        Ok((chain, private))
     }
 
-    /// The error for a certificate that does not fit its key.
+    /// The error for a certificate and a key, named by `flag`, that cannot be used together.
     fn unfit(&self, error: &rustls::Error, flag: &str) -> EndpointError {
-        let cure = format!("give the certificate of {flag}, and an unencrypted key");
-        EndpointError::Certificates(format!("{}: {error}; {cure}", self.certificate.display()))
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        EndpointError::Identity(match error {
+            rustls::Error::InconsistentKeys(_) => format!(
+                "the key in {key} does not belong to the certificate in {certificate}; give the \
+                 key of this certificate with {flag}"
+            ),
+            rustls::Error::InvalidCertificate(_) => format!(
+                "the certificate in {certificate} cannot be used in TLS; give one of X.509 version \
+                 3 and its key with {flag}"
+            ),
+            _ => format!(
+                "the key in {key} cannot be used in TLS; give an RSA, ECDSA or Ed25519 key with \
+                 {flag}"
+            ),
+        })
     }
 }
 
