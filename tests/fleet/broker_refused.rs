@@ -66,7 +66,7 @@ fn users_of_one_run_may_do_what_their_part_needs_and_no_more() {
 fn certificates_that_cannot_be_trusted() {
     let Some(server) = RabbitMq::shared() else { return };
     let url = server.strange_url();
-    tells(&url, &["cannot be trusted", "UnknownIssuer", "cacertfile=FILE"]);
+    tells(&url, &["cannot be trusted: its certificate is not trusted", "cacertfile=FILE"]);
     let other_name = server.tls_url().replace("127.0.0.1", "localhost");
     tells(&other_name, &["cannot be trusted", "localhost", "the host as the certificate does"]);
     let no_file = format!("{url}?cacertfile=/nowhere/ca.pem");

@@ -6,7 +6,7 @@ use super::pipe::over;
 use super::wire::Wire;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::mistake::Invalid;
-use crate::net::{TlsOptions, tls_config};
+use crate::net::{TlsOptions, Trouble, tls_config};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
@@ -206,12 +206,13 @@ impl Place {
     /// The reason there is no reply.
     fn unanswered(&self, error: &io::Error) -> Refusal {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        let why = Trouble::of_lost(error);
         match cause {
-            Some(Error::InvalidCertificate(why)) => Refusal::Final(format!(
+            Some(Error::InvalidCertificate(_)) => Refusal::Final(format!(
                 "the certificate of {self} cannot be trusted: {why}; give a PEM file of its \
                  authority with --tls-ca, and the host as the certificate does"
             )),
-            Some(why) => Refusal::Final(format!(
+            Some(_) => Refusal::Final(format!(
                 "cannot use TLS with {self}: {why}; give the coordinator --listen-cert and \
                  --listen-key"
             )),

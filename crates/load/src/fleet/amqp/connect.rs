@@ -3,7 +3,7 @@
 use super::HEARTBEAT_S;
 use super::wire::{Wire, runtime};
 use crate::fleet::{Broker, FRAME_MAX, Weight};
-use crate::net::{TlsOptions, tls_config};
+use crate::net::{TlsOptions, Trouble, tls_config};
 use lapin::AsyncTcpStream;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{Connection, ConnectionProperties, Error, ErrorKind};
@@ -114,13 +114,14 @@ fn uri(broker: &Broker) -> AMQPUri {
 /// The reason there is no TLS with the broker.
 fn insecure(broker: &Broker, error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let why = Trouble::of_lost(error);
     match cause {
-        Some(rustls::Error::InvalidCertificate(why)) => format!(
+        Some(rustls::Error::InvalidCertificate(_)) => format!(
             "the certificate of the broker {broker} cannot be trusted: {why}; give a PEM file of \
              its authority with amqps://…?cacertfile=FILE, and the host as the certificate does"
         ),
         _ => format!(
-            "cannot use TLS with {broker}: {error}; give RabbitMQ's port for TLS (5671), or \
+            "cannot use TLS with {broker}: {why}; give RabbitMQ's port for TLS (5671), or \
              amqp:// without TLS"
         ),
     }
