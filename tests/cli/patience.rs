@@ -195,8 +195,8 @@ fn a_server_that_is_silent_longer_than_a_burst_is_given_up_on() {
 fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
     let mut victim = Victim::stand_in();
     let target = victim.target("writes");
-    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=4s", "--warmup=0s", "--keep"];
-    let run = Run::of(&["run", &target]).args(&words).start();
+    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=4s", "--warmup=0s", "--timeout=3s"];
+    let run = Run::of(&["run", &target, "--keep"]).args(&words).start();
     let updated = |victim: &Victim| {
         let counters = victim.ask("GET", "_springload/counters").expect("counters");
         number(&counters["documents_updated"])

@@ -145,6 +145,8 @@ fn of_client(alert: AlertDescription) -> Option<Trouble> {
         | Alert::CertificateExpired
         | Alert::CertificateUnknown
         | Alert::UnknownCA
+        // Of an authority that has the name of the right one.
+        | Alert::DecryptError
         | Alert::AccessDenied => ("it does not accept the client certificate", "give another"),
         _ => return None,
     };
