@@ -184,6 +184,10 @@ pub fn run_with(
     let (relay, detour) = drill::relay(plan)?.unzip();
     let opening = Opening { scratch, stand_in, detour, ..opening(plan, observer)? };
     let asks = block_on(stop, Asks::of(plan, pinned))?;
+    // If this fails, there is no database yet that would stay behind.
+    let given = observer.journal().filter(|_| plan.audit);
+    let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
+    let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
     let (target, facts, replicas) = open(plan, &opening, stop)?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
@@ -191,11 +195,10 @@ pub fn run_with(
     if let Some(warning) = record.server.open_shards.and_then(|it| it.warning()) {
         observer.news(&warning);
     }
-    let given = observer.journal().filter(|_| plan.audit);
-    let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
-    let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
     let asks = asks.map(|asks| asks.with_machine(record.server.same_machine));
-    let observing = asks.map(|asks| Observing::begin(asks, &target, began)).transpose()?;
+    let observing = asks.map(|asks| Observing::begin(asks, &target, began)).transpose();
+    let observing =
+        or_undone(observing.map_err(RunError::System), &target, replicas.as_ref(), stop)?;
     let mut bench = Bench {
         pinned,
         journal,
@@ -211,30 +214,42 @@ pub fn run_with(
             Crew::new(fleet, began).run(&bench, &documents, given, &mut record, observer)
         }
     };
-    end_beside(&mut bench, &mut record)?;
+    // Whatever keeps something from its end, what was measured is kept.
+    let result = result.and(end_beside(&mut bench, &mut record));
     if plan.drill.is_some() && result.is_ok() {
-        record.copies = copies::compare(plan, &record, stop, observer)?;
+        record.copies = copies::compare(plan, &record, stop, observer);
     }
-    let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
-    let at_s = (at - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
-        let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
-        let ended = ended((result.err(), stop.reason()), at_s, advice);
-        record.extra_documents = record.extra_documents.filter(|_| ended.is_none());
-        if let Some(sentence) = left_over(plan, &record) {
-            observer.news(&sentence);
-        }
-        let removed = block_on(stop, target.tear_down());
-        if let Some(journal) = &bench.journal
-            && let Err(error) = journal.close()
-        {
-            journal.break_off(&error.to_string());
-        }
-        record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
-        record.close(ended, removed.map_err(|error| error.to_string()));
-        observer.keep(&record);
+        close(&bench, &mut record, result, observer);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// Removes what the run created, and completes its record; `result`: how its stages ended.
+fn close(
+    bench: &Bench<'_>,
+    record: &mut RunRecord,
+    result: Result<(), RunError>,
+    observer: &mut dyn Observer,
+) {
+    let Bench { plan, stop, .. } = *bench;
+    let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
+    let at_s = (at - bench.began) as f64 / SECOND_NS as f64;
+    let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
+    let ended = ended((result.err(), stop.reason()), at_s, advice);
+    record.extra_documents = record.extra_documents.filter(|_| ended.is_none());
+    if let Some(sentence) = left_over(plan, record) {
+        observer.news(&sentence);
+    }
+    let removed = block_on(stop, bench.target.tear_down());
+    if let Some(journal) = &bench.journal
+        && let Err(error) = journal.close()
+    {
+        journal.break_off(&error.to_string());
+    }
+    record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
+    record.close(ended, removed.map_err(|error| error.to_string()));
+    observer.keep(record);
 }
 
 /// What the driver needs to know about the run.
@@ -259,14 +274,25 @@ fn open(
     stop: &Stop,
 ) -> Result<(Driver, ServerFacts, Option<Replicas>), RunError> {
     let (target, facts) = block_on(stop, plan.target.open(opening))?;
-    match Replicas::open(plan, opening, &target, &facts, stop) {
-        Ok(replicas) => Ok((target, facts, replicas)),
-        Err(error) => {
-            // If it was created, that was a moment ago, and it is empty.
-            let _ = block_on(stop, target.tear_down());
-            Err(error)
+    let replicas = Replicas::open(plan, opening, &target, &facts, stop);
+    let replicas = or_undone(replicas, &target, None, stop)?;
+    Ok((target, facts, replicas))
+}
+
+/// Passes on `result`. If it is an error, removes the databases that were created: that was a
+/// moment ago, and they are empty.
+fn or_undone<T>(
+    result: Result<T, RunError>,
+    target: &Driver,
+    replicas: Option<&Replicas>,
+    stop: &Stop,
+) -> Result<T, RunError> {
+    result.inspect_err(|_| {
+        if let Some(replicas) = replicas {
+            let _ = replicas.finish(stop);
         }
-    }
+        let _ = block_on(stop, target.tear_down());
+    })
 }
 
 /// Ends what runs beside the stages, unless the user asked twice to stop.

@@ -4,6 +4,7 @@ use crate::driver::scratch_name;
 use crate::journal::Journal;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A journal that is removed when this is dropped.
@@ -11,10 +12,19 @@ pub(super) struct Scratch(Arc<Journal>);
 
 impl Scratch {
     pub(super) fn new() -> io::Result<Self> {
-        let folder = std::env::temp_dir().join(scratch_name());
+        Self::among(&std::env::temp_dir())
+    }
+
+    fn among(temporary: &Path) -> io::Result<Self> {
+        let folder = temporary.join(scratch_name());
         // No other process uses the folder.
-        fs::create_dir(&folder)?;
-        Journal::create(&folder).map(|journal| Self(Arc::new(journal)))
+        let created = fs::create_dir(&folder).and_then(|()| Journal::create(&folder));
+        created.map(|journal| Self(Arc::new(journal))).map_err(|error| {
+            let problem = format!("cannot note writes among temporary files: {error}");
+            let place = temporary.display();
+            let cure = format!("set TMPDIR to a writable folder in place of {place}");
+            io::Error::new(error.kind(), format!("{problem}; {cure}"))
+        })
     }
 
     pub(super) fn journal(&self) -> Arc<Journal> {
@@ -32,6 +42,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::Scratch;
+    use std::path::Path;
 
     #[test]
     fn a_temporary_journal_does_not_outlive_its_run() {
@@ -41,5 +52,15 @@ mod tests {
         assert!(journal.exists());
         drop(scratch);
         assert!(!journal.exists());
+    }
+
+    #[test]
+    fn who_has_no_place_for_temporary_files_is_told_what_to_do() {
+        let error = Scratch::among(Path::new("/nowhere")).err().map(|error| error.to_string());
+        let error = error.unwrap_or_default();
+        let problem = "cannot note writes among temporary files: No such file or directory ";
+        assert!(error.starts_with(problem), "{error}");
+        let cure = "; set TMPDIR to a writable folder in place of /nowhere";
+        assert!(error.ends_with(cure), "{error}");
     }
 }

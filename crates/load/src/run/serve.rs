@@ -78,7 +78,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     };
     let journal = match plan.audit.then(Scratch::new).transpose() {
         Ok(journal) => journal,
-        Err(error) => return refuse(format!("cannot note writes among temporary files: {error}")),
+        Err(error) => return refuse(error.to_string()),
     };
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
     let bench = Bench {

@@ -122,6 +122,48 @@ fn what_is_observed_ends_with_the_stages_unless_the_user_asked_twice() {
     }
 }
 
+fn stand_in() -> StandIn {
+    StandIn::start(bind("127.0.0.1:0").unwrap(), Options::default()).unwrap()
+}
+
+/// A plan whose database was just created on this server.
+fn created(server: &StandIn) -> (Plan, Driver) {
+    let target = Some(format!("{}/db", server.url()));
+    let plan = planned(&PlanSpec { target, ..spec(60, Some(6)) });
+    let opening = opening(&plan, &mut Plain::default()).unwrap();
+    let (target, _) = block_on(&Stop::default(), plan.target.open(&opening)).unwrap();
+    assert_eq!(server.counters().databases_created, 1);
+    (plan, target)
+}
+
+#[test]
+fn a_new_database_is_removed_again_if_the_run_cannot_begin_and_only_then() {
+    let (server, stop) = (stand_in(), Stop::default());
+    let (_, target) = created(&server);
+    assert_eq!(or_undone(Ok(7), &target, None, &stop).unwrap(), 7);
+    assert_eq!(server.counters().databases_deleted, 0);
+    let failed: Result<(), _> = Err(RunError::System(io::Error::other("no threads")));
+    let error = or_undone(failed, &target, None, &stop).unwrap_err();
+    assert_eq!(error.to_string(), "no threads");
+    assert_eq!(server.counters().databases_deleted, 1);
+}
+
+#[test]
+fn a_run_that_cannot_go_on_keeps_what_was_measured_and_removes_its_database() {
+    let (server, stop) = (stand_in(), Arc::new(Stop::default()));
+    let (plan, target) = created(&server);
+    let bench = Bench::new(&plan, &target, &stop, [0, 0]);
+    let mut record = begun(&plan, wall_ns(), ServerRecord::default());
+    let mut observer = Plain::default();
+    record.add(nothing(&plan, 0));
+    let why = RunError::System(io::Error::other("too many open files"));
+    close(&bench, &mut record, Err(why), &mut observer);
+    assert_eq!((observer.kept, record.stages.len()), (vec![1], 1));
+    let message = record.ended.expect("it ended early").message;
+    assert!(message.ends_with(" s: too many open files"), "{message}");
+    assert_eq!(server.counters().databases_deleted, 1);
+}
+
 /// An observer that shows what is sent.
 struct Showing(Sender<Exchange>);
 

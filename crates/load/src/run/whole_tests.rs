@@ -5,6 +5,7 @@ use super::{Observer, Progress, RunRecord, run};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{FeedKind, FollowPlan};
 use crate::engine::Stop;
+use crate::journal::Journal;
 use crate::measure::{OperationSummary, Second};
 use crate::mistake::Flagged;
 use crate::op::{OpKind, Way};
@@ -209,4 +210,26 @@ fn a_run_that_is_stopped_ends_with_what_was_measured() {
         assert_eq!(record.extra_documents, None);
         assert_eq!(server.counters().databases_deleted, 1);
     }
+}
+
+/// Notes its writes among temporary files, which may be impossible.
+#[test]
+fn the_place_for_notes_is_there_before_the_database() {
+    struct Noting<'a>(&'a StandIn, Option<u64>);
+    impl Observer for Noting<'_> {
+        fn stage_begins(&mut self, _: &str) {}
+        fn progress(&mut self, _: &Progress) {}
+        fn journal(&mut self) -> Option<Arc<Journal>> {
+            self.1 = Some(self.0.counters().databases_created);
+            None
+        }
+        fn keep(&mut self, _: &RunRecord) {}
+    }
+    let server = stand_in();
+    let mut observer = Noting(&server, None);
+    let spec = spec(&server, Some(4));
+    let record = run(&planned(&spec), None, &Arc::default(), &mut observer).unwrap();
+    assert_eq!(observer.1, Some(0));
+    assert!(ok(&record, "audit", OpKind::Verify) >= 200);
+    assert_eq!((record.ended, record.journal_broken), (None, None));
 }

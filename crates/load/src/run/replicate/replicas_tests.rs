@@ -11,10 +11,11 @@ use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::mistake::Flagged;
 use crate::plan::{Link, PlanSpec, ReplicatePlan, ReplicateSpec, Topology, check};
 use crate::run::couch_tests::{Couch, Told, opening};
-use crate::run::{RunError, block_on};
+use crate::run::{RunError, block_on, or_undone};
 use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
 use serde_json::json;
 use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,6 +152,17 @@ fn a_chain_of_new_databases_is_measured_and_removed_again() {
     assert!(asked("PUT /a/springload") && asked("PUT /b/springload"));
     assert!(!asked("PUT /c/"), "the last one is no source");
     assert!(!asked("POST /a/_bulk_docs"), "the markers go with their database");
+}
+
+#[test]
+fn all_new_databases_are_removed_again_if_the_run_cannot_begin() {
+    let (couch, stop) = (Couch::start(), Stop::default());
+    let replicas = opened(&spec(&couch, &["a", "b"], Topology::FanOut));
+    let first = replicas.places[0].clone();
+    assert!(couch.documents("a").is_some() && couch.documents("b").is_some());
+    let failed: Result<(), _> = Err(RunError::System(io::Error::other("no threads")));
+    assert!(or_undone(failed, &first, Some(&replicas), &stop).is_err());
+    assert!(couch.documents("a").is_none() && couch.documents("b").is_none());
 }
 
 #[test]
