@@ -186,17 +186,22 @@ impl<'a> Crew<'a> {
     /// Stops the run if the server no longer responds to any agent. If it still responds to some,
     /// the others are lost; everything they measured is kept.
     fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
-        let left = |share: &&Share| self.lost[share.row.index].is_none() && share.ended.is_some();
-        let ended = parts.iter().filter(left).count();
-        let unanswered: Vec<_> = parts.iter().filter(left).filter_map(Share::unanswered).collect();
-        if unanswered.len() == ended && ended > 0 {
+        let is_left = |share: &Share| self.lost[share.row.index].is_none();
+        let mut ended: Vec<&Share> = parts.iter().filter(|share| share.ended.is_some()).collect();
+        // Those that are lost are asked only if nobody else can say whether the server responds.
+        if ended.iter().any(|share| is_left(share)) {
+            ended.retain(|share| is_left(share));
+        }
+        let unanswered: Vec<_> = ended.iter().filter_map(|share| share.unanswered()).collect();
+        if unanswered.len() == ended.len() {
             for (_, reason) in unanswered {
                 bench.stop.raise(reason);
             }
             return;
         }
         for share in parts {
-            if let Some((at, _)) = share.unanswered() {
+            let unanswered = share.unanswered().filter(|_| self.lost[share.row.index].is_none());
+            if let Some((at, _)) = unanswered {
                 share.row.lost = true;
                 self.fleet.give_up(share.row.index, UNANSWERED);
                 self.lose((share.row.index, UNANSWERED.to_owned()), Some(stage), at);
@@ -244,17 +249,20 @@ impl<'a> Crew<'a> {
         Err(RunError::AllLost(format!("all agents were lost: {why}")))
     }
 
-    /// Notes that an agent is lost, with the reason and the time.
+    /// Notes that an agent is lost, with the reason and the time, unless it was lost before.
     pub(super) fn lose(
         &mut self,
         (agent, why): (usize, String),
         stage: Option<&StagePlan>,
         at: Nanos,
     ) {
+        if self.lost[agent].is_some() {
+            return;
+        }
         let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
         self.news.push_back(format!("agent {agent} was lost, the others go on: {why}"));
-        self.lost[agent].get_or_insert(Lost { at_s, stage, why, handed_in: false });
+        self.lost[agent] = Some(Lost { at_s, stage, why, handed_in: false });
     }
 }
 

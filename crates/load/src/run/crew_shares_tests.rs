@@ -195,3 +195,38 @@ fn a_run_stops_if_the_server_answers_no_agent_and_goes_on_if_it_answers_some() {
         assert_eq!(crew.fleet.present(), left);
     }
 }
+
+/// One that fell silent may come back and hand in that the server no longer answered it.
+#[test]
+fn an_agent_is_lost_once_and_what_lost_ones_say_counts_only_if_no_other_is_left() {
+    let (gone, well) = (Some(StopReason::Unreachable), None);
+    let cases = [
+        ([gone, well, well], [true, false, false], None),
+        ([gone, gone, gone], [true; 3], Some(StopReason::Unreachable)),
+        ([gone, well, gone], [true; 3], None),
+        ([well, gone, gone], [true, false, false], Some(StopReason::Unreachable)),
+    ];
+    let (plan, target) = (plan(6, 3, Some(60), 0), nobody());
+    for (ends, before, reason) in cases {
+        let stop = Arc::<Stop>::default();
+        let bench = Bench::new(&plan, &target, &stop, [0; 2]);
+        let mut played = Played::new(3, Waits::default(), silent());
+        let mut crew = Crew::new(&mut played.fleet, 0);
+        let mut parts = Vec::new();
+        for (index, stopped) in ends.into_iter().enumerate() {
+            let mut share = Share::new(index, 3, true, MOMENT);
+            share.ended = Some((MOMENT, Box::new(end(1, stopped))));
+            parts.push(share);
+            if before[index] {
+                crew.lose((index, "silent".to_owned()), None, MOMENT);
+            }
+        }
+        crew.lose_unanswered(&mut parts, &bench, &plan.stages[1]);
+        assert_eq!(stop.reason(), reason, "{ends:?}");
+        let lost: Vec<_> = crew.lost.iter().map(Option::is_some).collect();
+        assert_eq!(lost, before, "{ends:?}");
+        assert!(crew.lost.iter().flatten().all(|lost| lost.why == "silent"));
+        let count = lost.iter().filter(|is_lost| **is_lost).count();
+        assert_eq!(crew.news.len(), count, "each once: {:?}", crew.news);
+    }
+}
