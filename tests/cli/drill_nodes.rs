@@ -289,7 +289,7 @@ fn the_copies_on_each_node_are_compared_until_they_are_alike() {
     assert!(text.contains("single copies: all alike after "), "{text}");
     assert!(run.report("html").stdout.contains("copies on"));
 
-    // Copies that cannot be read are reported, and not waited for.
+    // Copies that this user may not read are reported, and not waited for.
     let run = drill(&with_copies(&server, None), &[]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let sentence =

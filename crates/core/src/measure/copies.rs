@@ -37,6 +37,14 @@ pub struct NodeCopies {
     pub problem: Option<String>,
 }
 
+impl NodeCopies {
+    /// Whether this user may not read its copies, so that trying again is of no use.
+    pub fn are_refused(&self) -> bool {
+        let refuses = |why: &String| why.starts_with("status 401") || why.starts_with("status 403");
+        self.problem.as_ref().is_some_and(refuses)
+    }
+}
+
 impl Copies {
     /// Whether any copy lacks what another one has.
     pub fn differ(&self) -> bool {

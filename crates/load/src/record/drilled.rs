@@ -66,9 +66,7 @@ impl RunRecord {
 pub(super) fn copies_warning(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let Some(copies) = record.copies.as_ref().filter(|copies| !copies.are_alike()) else { return };
     // It is normal for a load user to lack this right; the lines of the drill say so.
-    let refuses = |why: &String| why.starts_with("status 401") || why.starts_with("status 403");
-    let refused = |it: &NodeCopies| it.problem.as_ref().is_some_and(refuses);
-    if copies.problem.is_none() && copies.nodes.iter().all(refused) {
+    if copies.problem.is_none() && copies.nodes.iter().all(NodeCopies::are_refused) {
         return;
     }
     let unread = copies.nodes.iter().find(|it| it.problem.is_some());

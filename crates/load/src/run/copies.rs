@@ -1,27 +1,28 @@
-//! Compares the copies of the database with each other after a drill, until they match or it takes
-//! too long.
+//! Compares the copies of the database with each other after a drill, until all could be read and
+//! match, or it takes too long.
 
 use super::{Observer, block_on};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::Opening;
 use crate::engine::Stop;
-use crate::measure::Copies;
+use crate::measure::{Copies, NodeCopies};
 use crate::plan::Plan;
 use crate::record::RunRecord;
 use std::time::Duration;
 
 /// How long copies may take to match.
-const PATIENCE_NS: Nanos = 30 * SECOND_NS;
-/// The pause between two comparisons.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE_NS: Nanos = 30 * SECOND_NS;
+/// How often they are compared in that time.
+const LOOKS: u64 = 30;
 
 /// Compares the copies if something was broken and everything acknowledged was looked for. `None`:
-/// there is nothing to compare.
+/// there is nothing to compare. `patience_ns`: how long they may take to match.
 pub(super) fn compare(
     plan: &Plan,
     record: &RunRecord,
     stop: &Stop,
     observer: &mut dyn Observer,
+    patience_ns: Nanos,
 ) -> Option<Copies> {
     let was_broken = record.stages.iter().any(|stage| stage.drilled().is_some());
     if !plan.audit || !was_broken || stop.reason().is_some() {
@@ -44,11 +45,11 @@ pub(super) fn compare(
                     Copies { looked_s, problem, ..Copies::default() }
                 }
             };
-            let given_up = looked_ns >= PATIENCE_NS || stop.reason().is_some();
-            if !copies.differ() || given_up {
+            let given_up = looked_ns >= patience_ns || stop.reason().is_some();
+            if !may_change(&copies) || given_up {
                 return Ok(Some(copies));
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(Duration::from_nanos(patience_ns / LOOKS)).await;
         }
     };
     observer.news("comparing the copies on each node");
@@ -56,6 +57,13 @@ pub(super) fn compare(
     block_on(stop, looking).unwrap_or_else(|error| {
         Some(Copies { problem: Some(error.to_string()), ..Copies::default() })
     })
+}
+
+/// Whether another look may find something else: copies differ, or could not be read. A node that
+/// was just started may not answer yet.
+fn may_change(copies: &Copies) -> bool {
+    let passing = |it: &NodeCopies| it.problem.is_some() && !it.are_refused();
+    copies.differ() || copies.problem.is_some() || copies.nodes.iter().any(passing)
 }
 
 #[cfg(test)]

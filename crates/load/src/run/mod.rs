@@ -217,7 +217,8 @@ pub fn run_with(
     // Whatever keeps something from its end, what was measured is kept.
     let result = result.and(end_beside(&mut bench, &mut record));
     if plan.drill.is_some() && result.is_ok() {
-        record.copies = copies::compare(plan, &record, stop, observer);
+        let patience_ns = copies::PATIENCE_NS;
+        record.copies = copies::compare(plan, &record, stop, observer, patience_ns);
     }
     if stop.reason() != Some(StopReason::Aborted) {
         close(&bench, &mut record, result, observer);
