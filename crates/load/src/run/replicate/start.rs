@@ -131,7 +131,7 @@ impl Replicas {
                 let has = filling.target.count().await?;
                 let wanted = count_all(&mut filling.sources).await?;
                 let after_ns = clock.now().saturating_sub(began);
-                if self.has_arrived(filling, has == wanted).await? {
+                let Some(lacks) = self.lacks(filling, has, wanted).await? else {
                     filling.is_done = true;
                     let has = if self.is_countable(link) {
                         has
@@ -142,8 +142,10 @@ impl Replicas {
                     let link = &mut self.state.borrow_mut().found.links[filling.number];
                     link.filled_s = Some(link.running_s.unwrap_or_default() + seconds(after_ns));
                     link.filled_documents = has.all();
-                } else if after_ns >= self.plan.converge_timeout_ns {
-                    return Err(self.not_filled(link, has, wanted).await);
+                    continue;
+                };
+                if after_ns >= self.plan.converge_timeout_ns {
+                    return Err(self.not_filled(link, &lacks).await);
                 }
             }
             pending.retain(|it| !it.is_done);
@@ -154,13 +156,23 @@ impl Replicas {
         }
     }
 
-    /// Whether the target has everything; `is_equal`: it has as many documents as its sources.
-    async fn has_arrived(&self, it: &mut Filling, is_equal: bool) -> Result<bool, TargetError> {
+    /// What the target lacks, in words; `None`: it has everything. `has` and `wanted` are the
+    /// counts of the target and of its sources.
+    async fn lacks(
+        &self,
+        it: &mut Filling,
+        has: DocumentCount,
+        wanted: DocumentCount,
+    ) -> Result<Option<String>, TargetError> {
         if self.is_countable(it.link) {
-            return Ok(is_equal);
+            let words = || format!("there are {} of {} documents", has.all(), wanted.all());
+            return Ok((has != wanted).then(words));
         }
         let asked = Compared::by(self.may_differ());
-        Ok(compare(&mut *it.source, &mut *it.target, asked).await?.wrong.is_empty())
+        let Compared { found, wrong, .. } =
+            compare(&mut *it.source, &mut *it.target, asked).await?;
+        let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
+        Ok((!wrong.is_empty()).then(words))
     }
 
     /// Whether a link delivers what another one passes on.
@@ -168,12 +180,7 @@ impl Replicas {
         self.plan.topology == Topology::Chain && first.target == then.source
     }
 
-    async fn not_filled(
-        &self,
-        link: Link,
-        has: DocumentCount,
-        wanted: DocumentCount,
-    ) -> TargetError {
+    async fn not_filled(&self, link: Link, lacks: &str) -> TargetError {
         let number = self.plan.links().iter().position(|it| *it == link).unwrap_or_default();
         let job = self.state.borrow().jobs[number].clone();
         let state = match self.last_state(&job, link).await {
@@ -185,11 +192,9 @@ impl Replicas {
         };
         let waited_s = seconds(self.plan.converge_timeout_ns);
         TargetError(format!(
-            "{} has not copied what was stored before the load within {waited_s} s: there are {} \
-             of {} documents; {state}; give a longer --converge-timeout, or fewer --docs",
-            self.link_name(link),
-            has.all(),
-            wanted.all()
+            "{} has not copied what was stored before the load within {waited_s} s: {lacks}; \
+             {state}; give a longer --converge-timeout, or fewer --docs",
+            self.link_name(link)
         ))
     }
 

@@ -211,3 +211,19 @@ fn a_target_that_is_not_filled_in_time_is_reported_with_its_servers_words() {
     );
     assert_eq!(refusal(&replicas), wanted);
 }
+
+/// How many documents a target has says nothing if some of them are its own.
+#[test]
+fn what_a_target_with_documents_of_its_own_lacks_is_found_by_comparing() {
+    let couch = Couch::start();
+    for (source, target) in [("1", "4"), ("2", "5"), ("3", "6")] {
+        couch.put("a", source, "1-x");
+        couch.put("b", target, "1-x");
+    }
+    couch.put("b", "3", "1-x");
+    couch.lag("b", u32::MAX);
+    let mut hasty = with_existing(&couch, &["a", "b"]);
+    hasty.replicate.as_mut().unwrap().converge_timeout_ns = 50 * MS;
+    let message = refusal(&opened(&hasty));
+    assert!(message.contains(" within 0.05 s: 2 of 3 documents are missing; its "), "{message}");
+}
