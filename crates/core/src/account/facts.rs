@@ -46,8 +46,6 @@ pub struct LoadFacts {
     pub open: bool,
     /// Requests that were due: begun, dropped, or still waiting at the end.
     pub offered: u64,
-    /// Requests that were begun.
-    pub begun: u64,
     /// Requests dropped because too many were waiting or in flight.
     pub dropped: u64,
     /// Requests still waiting at the end.

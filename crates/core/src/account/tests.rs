@@ -10,7 +10,7 @@ const MS: Nanos = 1_000_000;
 
 /// A closed stage of 100 s that began at 7 s, with 10,000 reads of 5 ms each.
 fn closed() -> Facts {
-    let load = LoadFacts { offered: 10_000, begun: 10_000, ..LoadFacts::default() };
+    let load = LoadFacts { offered: 10_000, ..LoadFacts::default() };
     let threads = ThreadFacts { busiest: 0.5, occupied: 0.5, ..ThreadFacts::default() };
     let (elapsed_s, measured_s, start) = (100.0, 100.0, 7 * SECOND_NS);
     Facts { elapsed_s, measured_s, start, load, threads, ..Facts::default() }.answered(10_000, 5)
@@ -234,7 +234,6 @@ fn each_request_that_was_due_is_somebodys() {
     facts.failed.push((Failure::Conflict, 40));
     facts.load = LoadFacts {
         offered: 10_500,
-        begun: 10_140,
         dropped: 200,
         unsent: 160,
         unsent_by_client: 60,

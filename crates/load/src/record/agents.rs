@@ -243,7 +243,7 @@ mod tests {
         );
         let mut stage = AgentStage::default();
         for second in 0..3_600 {
-            stage.add(AgentSecond { second, seconds: 1, ok: 1, ..AgentSecond::default() }, 12);
+            stage.add(AgentSecond { second, ok: 1, ..AgentSecond::default() }, 12);
         }
         assert!(stage.series.len() <= 12);
         assert_eq!(stage.series.iter().map(|row| row.ok).sum::<u64>(), 3_600);

@@ -10,7 +10,6 @@ impl LoadRecord {
         LoadFacts {
             open: self.open,
             offered: self.offered,
-            begun: self.begun,
             dropped: self.dropped,
             unsent: self.unsent,
             unsent_by_client: self.unsent_by_client,

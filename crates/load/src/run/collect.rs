@@ -205,21 +205,18 @@ impl Collected {
     /// their service times.
     pub(super) fn account(&self, known: Facts, service: &Histogram, frame: &Frame<'_>) -> Account {
         let elapsed_s = seconds(self.elapsed_ns());
-        let window_s = window_ns(frame.plan, frame.connections).map_or(elapsed_s, seconds);
-        let LoadCounts { offered, begun, dropped, unsent } = self.load;
+        let LoadCounts { offered, dropped, unsent, .. } = self.load;
         let start = frame.began[1];
         let client = self.client((0, &Histogram::default()), start, &frame.hiccups);
         let load = LoadFacts {
             open: matches!(frame.plan.pace, Pace::Open { .. }),
             offered,
-            begun,
             dropped,
             unsent,
             unsent_by_client: self.threads.iter().map(|thread| thread.unsent).sum(),
             ..LoadFacts::default()
         };
-        let measured_s = window_s.min(elapsed_s);
-        let known = Facts { elapsed_s, measured_s, load, threads: client.facts(), ..known };
+        let known = Facts { elapsed_s, load, threads: client.facts(), ..known };
         let answers = Answers { service, noted: client.noted_answers };
         let facts = self.facts(known, answers, (&self.outage(), start), !frame.card.server);
         Account::of(&facts)

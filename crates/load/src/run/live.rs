@@ -82,6 +82,10 @@ mod tests {
         fn moment(&self) -> Option<Nanos> {
             None
         }
+
+        fn news(&mut self) -> Option<String> {
+            None
+        }
     }
 
     fn stage(pace: Pace) -> StagePlan {

@@ -140,7 +140,7 @@ impl Share {
 
     /// Adds what it measured in a second.
     pub(super) fn count(&mut self, interval: &Interval) {
-        let mut row = AgentSecond { second: interval.second, seconds: 1, ..AgentSecond::default() };
+        let mut row = AgentSecond { second: interval.second, ..AgentSecond::default() };
         // Merging exact histograms with coarse ones takes much longer than merging exact ones.
         let (mut service, mut response) = (Histogram::default(), Histogram::default());
         for (kind, part) in interval.iter() {

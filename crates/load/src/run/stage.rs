@@ -38,9 +38,7 @@ pub(super) trait Source {
     fn moment(&self) -> Option<Nanos>;
 
     /// A message for the user that should be shown at once, if there is one.
-    fn news(&mut self) -> Option<String> {
-        None
-    }
+    fn news(&mut self) -> Option<String>;
 
     /// How long after its end a second is complete, unless something is unusually late.
     fn settles_ns(&self) -> Nanos {
