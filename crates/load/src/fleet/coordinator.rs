@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// How often to check whether all agents are present.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long agents are given to leave.
-const LEAVING_NS: Nanos = 4 * SECOND_NS;
+/// How long agents are given to leave. Those of unit tests are no processes, and end with the test.
+const LEAVING_NS: Nanos = if cfg!(test) { SECOND_NS / 5 } else { 4 * SECOND_NS };
 /// How far an agent's seconds may be ahead of the coordinator's.
 const AHEAD_NS: Nanos = 60 * SECOND_NS;
 

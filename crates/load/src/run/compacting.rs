@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the server is asked whether it is compacting.
-const STEP: Duration = Duration::from_millis(200);
+const STEP: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 200 });
 /// How long a compaction may take to start, and to go on from one shard to the next.
-const LULL_NS: Nanos = SECOND_NS;
+const LULL_NS: Nanos = if cfg!(test) { SECOND_NS / 10 } else { SECOND_NS };
 /// How long to keep asking a server that does not respond, after the end of the stage.
 const PATIENCE_NS: Nanos = 30 * SECOND_NS;
 

@@ -31,7 +31,7 @@ const LEAD_EACH_NS: Nanos = 200_000;
 const LEAD_TRIPS: Nanos = 3;
 /// How long agents may take to open the target or to connect, in addition to the timeout of an
 /// operation.
-pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
+pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 2 * SECOND_NS } else { 30 * SECOND_NS };
 /// How long after a second's end all agents have reported it: they report once a second.
 const SNAPSHOTS_SETTLE_NS: Nanos = 2 * SECOND_NS;
 /// How many operations must be due on an agent that does none before it counts as stuck: with

@@ -50,7 +50,7 @@ fn an_agent_is_stuck_if_it_does_nothing_for_longer_than_any_server_would_explain
         assert!(stuck(pace.clone(), patience_ns + pause_ns + 1), "{pace:?}");
     }
     // In an open loop, half of what falls due is each agent's.
-    assert!(!stuck(at_rate(16.0), patience_ns), "40 were due, but the server may be away");
+    assert!(!stuck(at_rate(16.0), patience_ns), "32 were due, but the server may be away");
     assert!(stuck(at_rate(16.0), patience_ns + SECOND_NS));
     assert!(!stuck(at_rate(4.0), 10 * SECOND_NS), "20 were due, and that may be chance");
     assert!(stuck(at_rate(4.0), 10 * SECOND_NS + 500 * MS), "21 were due");
