@@ -42,9 +42,12 @@ impl Speech for Resp {
         None
     }
 
-    fn failed(&self, _: &[u8], _: Half) -> Vec<u8> {
-        // Infinispan's message, which counts as a server error for Redis' driver, too.
-        b"-ERR ISPN000299: Unable to acquire lock\r\n".to_vec()
+    /// Answers as proxies do that have no answer of the server: twemproxy and Envoy.
+    fn failed(&self, _: &[u8], half: Half) -> Vec<u8> {
+        match half {
+            Half::Answer => b"-ERR Connection timed out\r\n".to_vec(),
+            Half::Request => b"-upstream failure\r\n".to_vec(),
+        }
     }
 
     fn nothing(&self) -> Option<Vec<u8>> {

@@ -19,18 +19,73 @@ pub(super) fn of_refusal(words: &[u8]) -> CallError {
     CallError::new(of_code(code, &words), words)
 }
 
-/// The meaning of a refusal by the server, by its first word.
+/// The first words of Redis's refusals of a command that did nothing.
+const REFUSALS: [&str; 12] = [
+    "ASK",
+    "BUSYGROUP",
+    "BUSYKEY",
+    "CROSSSLOT",
+    "DENIED",
+    "EXECABORT",
+    "MOVED",
+    "NOGROUP",
+    "NOPERM",
+    "NOPROTO",
+    "NOSCRIPT",
+    "WRONGTYPE",
+];
+
+/// What follows `ERR` in such refusals. Proxies have texts of their own after it, such as `unknown`
+/// or `Invalid argument`, and use them for lost answers, too.
+const TEXTS: [&str; 19] = [
+    "DB index is out of range",
+    "Unknown subcommand",
+    "hash value is not ",
+    "increment or decrement would overflow",
+    "increment would produce NaN",
+    "index out of range",
+    "invalid DB index",
+    "invalid cursor",
+    "invalid expire time",
+    "invalid longitude,latitude pair",
+    "min or max is not ",
+    "no such key",
+    "offset is out of range",
+    "string exceeds maximum allowed size",
+    "syntax error",
+    "unknown command",
+    "unknown subcommand",
+    "value is ",
+    "wrong number of arguments",
+];
+
+/// The meaning of a refusal by the server, by its first word. A command that met an unknown error
+/// may have been carried out: a proxy may have lost the answer, and Infinispan passes on any error
+/// of its own.
 fn of_code(code: &str, words: &str) -> Failure {
+    // What a script has done before the command that failed stays done.
+    if words.contains(" script: ") {
+        return Failure::ServerError;
+    }
     match code {
         "NOAUTH" | "WRONGPASS" => Failure::Authentication,
         "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Failure::NotReady,
-        "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM" | "TRYAGAIN" => Failure::ServerError,
-        "ERR" if words.contains("max number of clients") => Failure::TooManyRequests,
-        // Infinispan's own errors have numbers. It may pass on any of them, whether or not the
-        // command was carried out.
-        "ERR" if words.starts_with("ERR ISPN") => Failure::ServerError,
-        "ERR" if words.contains("invalid password") => Failure::Authentication,
-        _ => Failure::Rejected,
+        "ERR" => of_text(words.strip_prefix("ERR ").unwrap_or_default()),
+        code if REFUSALS.contains(&code) => Failure::Rejected,
+        _ => Failure::ServerError,
+    }
+}
+
+/// The meaning of a refusal that begins with `ERR`.
+fn of_text(text: &str) -> Failure {
+    if text.starts_with("max number of clients") {
+        Failure::TooManyRequests
+    } else if text.starts_with("invalid password") {
+        Failure::Authentication
+    } else if TEXTS.iter().any(|start| text.starts_with(start)) {
+        Failure::Rejected
+    } else {
+        Failure::ServerError
     }
 }
 
@@ -69,6 +124,11 @@ mod tests {
             ("-WRONGTYPE Operation against a key holding another kind", Failure::Rejected),
             ("-MOVED 3999 127.0.0.1:6381", Failure::Rejected),
             ("-ERR unknown command 'HSET'", Failure::Rejected),
+            ("-ERR wrong number of arguments for 'hset' command", Failure::Rejected),
+            ("-ERR syntax error", Failure::Rejected),
+            ("-ERR value is not an integer or out of range", Failure::Rejected),
+            ("-EXECABORT Transaction discarded because of previous errors.", Failure::Rejected),
+            ("-CROSSSLOT Keys in request don't hash to the same slot", Failure::Rejected),
             ("-ERR ISPN000299: Unable to acquire lock", Failure::ServerError),
             ("-ERR max number of clients reached", Failure::TooManyRequests),
             ("-OOM command not allowed when used memory > 'maxmemory'.", Failure::ServerError),
@@ -79,6 +139,25 @@ mod tests {
         ] {
             let found = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
             assert_eq!(found, Err(CallError::new(failure, &line[1..])), "{line}");
+        }
+    }
+
+    /// They come from proxies, modules and scripts: the command may have been carried out.
+    #[test]
+    fn errors_that_are_not_known_do_not_say_that_nothing_was_done() {
+        for line in [
+            "-ERR Connection timed out",
+            "-ERR Invalid argument",
+            "-ERR unknown",
+            "-ERR",
+            "-upstream failure",
+            "-UNAVAILABLE no answer from the upstream",
+            "-finished with 1 error(s)",
+            "-ERR Error running script (call to f_1): @user_script:1: WRONGTYPE Operation",
+            "-WRONGTYPE Operation against a key script: 2f, on @user_script:1.",
+        ] {
+            let found = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
+            assert_eq!(found, Err(CallError::new(Failure::ServerError, &line[1..])), "{line}");
         }
     }
 
