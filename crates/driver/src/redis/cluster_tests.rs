@@ -69,6 +69,59 @@ async fn commands_are_sent_on_to_where_their_keys_have_moved() {
         .await;
 }
 
+/// Users often may not use `INFO`, and old servers have no `HELLO`.
+#[tokio::test]
+async fn a_cluster_is_known_also_where_info_is_refused() {
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .run_until(async {
+            for (refused, version) in [(vec!["INFO"], "9.9"), (vec!["INFO", "HELLO"], "")] {
+                let [(first, a), (second, _)] = cluster();
+                a.lock().unwrap().refused.clone_from(&refused);
+                a.lock().unwrap().elsewhere.push(("moved", "MOVED", second.to_string()));
+                let (target, facts) = opened(first, asked("redis://HOST")).await;
+                assert_eq!(facts.version, version, "{refused:?}");
+                let (mut session, _context) = session(&target, 5_000).await;
+                let there = [("moved", r#"{"a":"1"}"#)];
+                let made = carry_out(&mut session, op(OpKind::Create), &there, &[]).await;
+                assert_eq!((made.result.err(), made.wire.relocated), (None, 1), "{refused:?}");
+            }
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_single_server_is_not_taken_for_a_cluster_where_info_is_refused() {
+    for refused in [vec!["INFO"], vec!["INFO", "HELLO"], vec!["INFO", "HELLO", "CLUSTER"]] {
+        let (address, kept) = server();
+        kept.lock().unwrap().mode = "standalone";
+        kept.lock().unwrap().refused.clone_from(&refused);
+        let (target, _) = opened(address, asked("redis://HOST/3")).await;
+        let (mut session, _context) = session(&target, 5_000).await;
+        let here = [("k", r#"{"a":"1"}"#)];
+        let made = carry_out(&mut session, op(OpKind::Create), &here, &[]).await;
+        assert_eq!((made.result.err(), count(&kept, "CLUSTER SLOTS")), (None, 0), "{refused:?}");
+    }
+}
+
+/// Nothing that a user may do tells that it is a cluster, or which nodes it has.
+#[tokio::test]
+async fn a_cluster_that_cannot_be_asked_is_named_with_what_to_allow() {
+    let [(first, a), (second, _)] = cluster();
+    a.lock().unwrap().refused = vec!["INFO", "HELLO", "CLUSTER"];
+    a.lock().unwrap().elsewhere.push(("moved", "MOVED", second.to_string()));
+    let (target, _) = opened(first, asked("redis://HOST")).await;
+    let (mut session, _context) = session(&target, 5_000).await;
+    let read = carry_out(&mut session, op(OpKind::Read), &[("moved", "")], &[]).await;
+    assert_eq!(read.result.err(), Some(Failure::Rejected));
+    let reason = session.reason(Failure::Rejected).unwrap().reason;
+    assert!(reason.contains("allow HELLO or INFO, and CLUSTER SLOTS"), "{reason}");
+    a.lock().unwrap().refused = vec!["CLUSTER"];
+    let plan = RedisPlan::check(&asked(&format!("redis://{first}"))).unwrap();
+    let message = plan.open(&opening()).await.unwrap_err().to_string();
+    assert!(message.contains("NOPERM") && message.contains("SLOTS: allow it"), "{message}");
+}
+
 #[tokio::test]
 async fn a_command_that_is_sent_in_circles_fails() {
     let tasks = tokio::task::LocalSet::new();

@@ -103,15 +103,9 @@ impl Greeting {
     /// Reads the answers to `INFO` and `HELLO`; `own` is the name of a server that reports neither
     /// its own name nor a version of Redis.
     fn of(info: &str, hello: Value<'_>, own: &str) -> Self {
-        let (mut words, mut server) = (hello.list(), None);
-        while let (Some(name), Some(value)) = (words.next(), words.next()) {
-            if name.text() == Some(b"server") {
-                // One server calls itself "Infinispan RESP".
-                let brand =
-                    String::from_utf8_lossy(value.text().unwrap_or_default()).to_lowercase();
-                server = brand.split_whitespace().next().map(str::to_owned);
-            }
-        }
+        // One server calls itself "Infinispan RESP".
+        let first = |brand: &str| brand.split_whitespace().next().map(str::to_lowercase);
+        let server = told(hello, "server").and_then(|brand| first(&brand));
         let version = value(info, "redis_version").map(str::to_owned);
         let other = OTHERS.iter().find_map(|(line, name)| Some((*name, value(info, line)?)));
         if let Some((name, version)) = other {
@@ -120,7 +114,7 @@ impl Greeting {
         let name = if version.is_some() { "redis" } else { own };
         Self {
             name: server.unwrap_or_else(|| name.to_owned()),
-            version: version.unwrap_or_default(),
+            version: version.or_else(|| told(hello, "version")).unwrap_or_default(),
         }
     }
 }
@@ -131,9 +125,25 @@ pub(super) fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
-/// Whether `INFO` says that a server is a node of a cluster. Valkey names that line differently.
-fn is_clustered(info: &str) -> bool {
-    ["redis_mode", "server_mode"].iter().any(|name| value(info, name) == Some("cluster"))
+/// The text under a name in the answer to `HELLO`.
+fn told(hello: Value<'_>, name: &str) -> Option<String> {
+    let mut words = hello.list();
+    while let (Some(key), Some(value)) = (words.next(), words.next()) {
+        if key.text() == Some(name.as_bytes()) {
+            return value.text().map(|text| String::from_utf8_lossy(text).into_owned());
+        }
+    }
+    None
+}
+
+/// Whether a server is a node of a cluster, if `INFO` or `HELLO` says so.
+fn is_clustered(info: &str, hello: Value<'_>) -> Option<bool> {
+    // Valkey names that line differently.
+    let line = ["redis_mode", "server_mode"].iter().find_map(|name| value(info, name));
+    // Infinispan says "cluster" there even if it is alone; each of its nodes accepts every key.
+    let is_infinispan = told(hello, "server").is_some_and(|it| it.starts_with("Infinispan"));
+    let mode = line.map(str::to_owned).or_else(|| told(hello, "mode").filter(|_| !is_infinispan));
+    mode.map(|mode| mode == "cluster")
 }
 
 /// The answer to a command that is not part of the load.
@@ -152,15 +162,21 @@ impl Keys {
         if Value::of(&asked(&pipe, &["PING"]).await?).text() != Some(b"PONG") {
             return Err(CallError::new(Failure::Protocol, "no PONG to PING"));
         }
-        // Not every server of this protocol supports it.
+        // Not every server of this protocol supports these, and not every user may use them.
         let info = asked(&pipe, &["INFO"]).await.unwrap_or_default();
         let info = String::from_utf8_lossy(Value::of(&info).text().unwrap_or_default());
-        if is_clustered(&info) {
-            self.map = Some(self.cluster(&pipe).await?);
-        }
         let version = if self.log_into().resp3 { "3" } else { "2" };
         let hello = asked(&pipe, &["HELLO", version]).await.unwrap_or_default();
-        Ok(Greeting::of(&info, Value::of(&hello), own))
+        let hello = Value::of(&hello);
+        let clustered = match is_clustered(&info, hello) {
+            Some(clustered) => clustered,
+            // Servers that are not nodes of a cluster refuse it.
+            None => asked(&pipe, &["CLUSTER", "INFO"]).await.is_ok(),
+        };
+        if clustered {
+            self.map = Some(self.cluster(&pipe).await?);
+        }
+        Ok(Greeting::of(&info, hello, own))
     }
 
     async fn cluster(&self, pipe: &Rc<Pipe>) -> Result<Map, CallError> {
@@ -168,7 +184,13 @@ impl Keys {
             let reason = "a cluster has no databases but number 0";
             return Err(CallError::new(Failure::Rejected, reason));
         }
-        let slots = asked(pipe, &["CLUSTER", "SLOTS"]).await?;
+        let slots = asked(pipe, &["CLUSTER", "SLOTS"]).await.map_err(|trouble| {
+            let cure = match trouble.failure {
+                Failure::Rejected => "; a cluster cannot be used without CLUSTER SLOTS: allow it",
+                _ => "",
+            };
+            CallError { reason: format!("{}{cure}", trouble.reason), ..trouble }
+        })?;
         let map = Map::of(Value::of(&slots), self.endpoint.host());
         map.ok_or_else(|| CallError::new(Failure::NotReady, "no node of the cluster has any slots"))
     }
@@ -256,19 +278,31 @@ mod tests {
         assert_eq!(of("redis_version:15.2\r\n", resp2), "infinispan 15.2");
         assert_eq!(of("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", resp3), "valkey 8.0.1");
         assert_eq!(of("redis_version:5.0\r\n", ""), "redis 5.0");
+        let alone = "*4\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n";
+        assert_eq!(of("", alone), "redis 7.0.15");
         assert_eq!(of("x", ""), "own ");
     }
 
     #[test]
     fn nodes_of_clusters_say_so() {
-        for (info, clustered) in [
-            ("redis_version:7.0.15\r\nredis_mode:cluster\r\n", true),
-            ("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\nserver_mode:cluster\r\n", true),
-            ("redis_mode:standalone\r\n", false),
-            ("server_mode:standalone\r\n", false),
-            ("cluster_enabled:1\r\n", false),
+        let hello = |server: &str, mode: &str| {
+            format!("%2\r\n+server\r\n+{server}\r\n+mode\r\n+{mode}\r\n")
+        };
+        let [cluster, alone] = ["cluster", "standalone"].map(|mode| hello("redis", mode));
+        let infinispan = hello("Infinispan RESP", "cluster");
+        for (info, hello, clustered) in [
+            ("redis_version:7.0.15\r\nredis_mode:cluster\r\n", "", Some(true)),
+            ("valkey_version:8.0.1\r\nserver_mode:cluster\r\n", "", Some(true)),
+            ("redis_mode:standalone\r\n", "", Some(false)),
+            ("server_mode:standalone\r\n", "", Some(false)),
+            ("redis_mode:standalone\r\n", &*infinispan, Some(false)),
+            ("", &*cluster, Some(true)),
+            ("", &*alone, Some(false)),
+            ("", &*infinispan, None),
+            ("cluster_enabled:1\r\n", "", None),
         ] {
-            assert_eq!(is_clustered(info), clustered, "{info}");
+            let found = is_clustered(info, Value::of(hello.as_bytes()));
+            assert_eq!(found, clustered, "{info}{hello}");
         }
     }
 }

@@ -12,12 +12,14 @@ pub(super) struct Kept {
     pub(super) hashes: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) index: BTreeMap<String, BTreeMap<String, i64>>,
     pub(super) strings: BTreeMap<String, String>,
-    /// Its cluster mode in `INFO`.
+    /// Its mode, in `INFO` and `HELLO`.
     pub(super) mode: &'static str,
     /// The node that has all slots, according to its map; empty for none.
     pub(super) owner: String,
     /// Redirections for keys that begin like this: the word, such as `MOVED`, and the node.
     pub(super) elsewhere: Vec<(&'static str, &'static str, String)>,
+    /// The commands that the user may not use.
+    pub(super) refused: Vec<&'static str>,
     /// Whether the last command was `ASKING`.
     asked: bool,
     /// Whether it closes each connection at the first command.
@@ -41,7 +43,6 @@ impl Kept {
         }
         Some(match word(0) {
             "AUTH" | "SELECT" => "+OK\r\n".to_owned(),
-            "HELLO" => "%1\r\n+proto\r\n:3\r\n".to_owned(),
             "SET" => {
                 self.strings.insert(word(1).to_owned(), word(2).to_owned());
                 "+OK\r\n".to_owned()
@@ -100,9 +101,12 @@ impl Kept {
         })
     }
 
-    /// Its answer as a node of a cluster, if it has a special one.
+    /// Its answer to what is about the server or its cluster, or to what it does not do itself.
     fn as_node(&mut self, words: &[String]) -> Option<String> {
         let word = |place: usize| words.get(place).map_or("", String::as_str);
+        if self.refused.contains(&word(0)) {
+            return Some("-NOPERM this user has no permissions to run the command\r\n".to_owned());
+        }
         let asked = std::mem::replace(&mut self.asked, word(0) == "ASKING");
         let elsewhere = self.elsewhere.iter().find(|it| !asked && word(1).starts_with(it.0));
         if let Some((_, says, node)) = elsewhere {
@@ -110,6 +114,14 @@ impl Kept {
         }
         Some(match word(0) {
             "ASKING" => "+OK\r\n".to_owned(),
+            "HELLO" => {
+                let says = format!("+version\r\n+9.9\r\n+mode\r\n+{}\r\n", self.mode);
+                format!("%3\r\n+proto\r\n:3\r\n{says}")
+            }
+            "CLUSTER" if self.mode != "cluster" => {
+                "-ERR This instance has cluster support disabled\r\n".to_owned()
+            }
+            "CLUSTER" if word(1) == "INFO" => "+cluster_state:ok\r\n".to_owned(),
             "CLUSTER" if self.owner.is_empty() => "*0\r\n".to_owned(),
             "CLUSTER" => {
                 let (host, port) = self.owner.rsplit_once(':')?;

@@ -16,7 +16,15 @@ pub(super) fn checked(answer: &[u8]) -> Result<Value<'_>, CallError> {
 pub(super) fn of_refusal(words: &[u8]) -> CallError {
     let words = String::from_utf8_lossy(words);
     let code = words.split(' ').next().unwrap_or_default();
-    CallError::new(of_code(code, &words), words)
+    let cure = match code {
+        // A node that is known to be one of a cluster has its redirections followed.
+        "ASK" | "MOVED" => {
+            ": a cluster that springload could not know as one; allow HELLO or INFO, and CLUSTER \
+             SLOTS"
+        }
+        _ => "",
+    };
+    CallError::new(of_code(code, &words), format!("{words}{cure}"))
 }
 
 /// The first words of Redis's refusals of a command that did nothing.
@@ -122,7 +130,6 @@ mod tests {
             ("-ERR invalid password", Failure::Authentication),
             ("-NOPERM this user has no permissions to run hset", Failure::Rejected),
             ("-WRONGTYPE Operation against a key holding another kind", Failure::Rejected),
-            ("-MOVED 3999 127.0.0.1:6381", Failure::Rejected),
             ("-ERR unknown command 'HSET'", Failure::Rejected),
             ("-ERR wrong number of arguments for 'hset' command", Failure::Rejected),
             ("-ERR syntax error", Failure::Rejected),
@@ -158,6 +165,16 @@ mod tests {
         ] {
             let found = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
             assert_eq!(found, Err(CallError::new(Failure::ServerError, &line[1..])), "{line}");
+        }
+    }
+
+    #[test]
+    fn redirections_that_are_not_followed_say_what_to_do() {
+        for line in ["-MOVED 3999 127.0.0.1:6381", "-ASK 3999 127.0.0.1:6381"] {
+            let refusal = checked(format!("{line}\r\n").as_bytes()).unwrap_err();
+            let start = format!("{}: a cluster that springload could not know", &line[1..]);
+            assert!(refusal.reason.starts_with(&start), "{refusal:?}");
+            assert_eq!(refusal.failure, Failure::Rejected);
         }
     }
 
