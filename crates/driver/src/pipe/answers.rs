@@ -42,7 +42,7 @@ impl Answers {
     /// Notes why some answers are lost. A loss after which a command may have been carried out
     /// takes precedence over one where nothing was sent.
     pub(crate) fn lose(&mut self, lost: CallError) {
-        if self.lost.as_ref().is_none_or(|known| known.failure.unconnected()) {
+        if self.lost.as_ref().is_none_or(|known| known.failure.refuses()) {
             self.lost = Some(lost);
         }
     }
@@ -96,7 +96,12 @@ mod tests {
     /// One command may have been carried out, another was not sent.
     #[test]
     fn a_loss_that_may_hide_a_write_counts_more_than_one_that_cannot() {
-        for order in [[Failure::Reset, Failure::Connect], [Failure::Connect, Failure::Reset]] {
+        for order in [
+            [Failure::Reset, Failure::Connect],
+            [Failure::Connect, Failure::Reset],
+            [Failure::Reset, Failure::TooManyRequests],
+            [Failure::TooManyRequests, Failure::Reset],
+        ] {
             let mut answers = Answers::default();
             answers.expect(2);
             for failure in order {

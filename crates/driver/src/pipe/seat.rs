@@ -112,11 +112,11 @@ impl<P: Protocol> Seat<P> {
     }
 
     /// The reason why there is no connection. Refused credentials end a run, so they are reported
-    /// as such.
+    /// as such, and so is a server that has too many clients.
     pub(crate) fn refusal(&self) -> CallError {
         let refusal = self.refusal.borrow().clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {
-            Failure::Authentication => refusal,
+            Failure::Authentication | Failure::TooManyRequests => refusal,
             failure if failure.unconnected() => refusal,
             _ => CallError { failure: Failure::Connect, ..refusal },
         }

@@ -6,6 +6,7 @@ use super::trouble::checked;
 use crate::Secret;
 use crate::call::CallError;
 use crate::net::{Endpoint, ShardContext};
+use crate::op::Failure;
 use crate::pipe::{self, Answers, Waiting};
 use std::rc::Rc;
 
@@ -52,15 +53,29 @@ impl LogInto {
     ) -> Result<Rc<Pipe>, CallError> {
         let stream = pipe::connect(endpoint, failed, context).await?;
         let pipe = Rc::new(Pipe::new(stream, shared, context, endpoint.max_answer));
-        let commands = self.commands();
-        if commands.len() > 0 {
-            let password = self.password.as_ref().map_or("", Secret::reveal);
-            for answer in ask(&pipe, &commands).await?.iter() {
-                checked(answer).map_err(|trouble| trouble.without(password))?;
+        let mut commands = self.commands();
+        let logs_in = commands.len() > 0;
+        if !logs_in {
+            // A server that has too many clients says so unasked, and closes the connection: the
+            // first operation would be left without an answer.
+            commands.add(&["PING"]);
+        }
+        let password = self.password.as_ref().map_or("", Secret::reveal);
+        for answer in ask(&pipe, &commands).await?.iter() {
+            if let Err(trouble) = checked(answer)
+                && (logs_in || !is_about_commands(&trouble))
+            {
+                return Err(trouble.without(password));
             }
         }
         Ok(pipe)
     }
+}
+
+/// Whether a server refuses a `PING` as it does other commands, but not the connection.
+fn is_about_commands(trouble: &CallError) -> bool {
+    let code = trouble.reason.split(' ').next();
+    trouble.failure == Failure::NotReady || matches!(code, Some("BUSY" | "MISCONF"))
 }
 
 /// The answers to commands that are not part of the load.

@@ -23,16 +23,26 @@ pub(super) fn asked(address: &str) -> TargetAsked {
 
 /// A peer that answers this to anything, and closes the connection if the answer ends with `!`.
 fn liar(answer: &'static str) -> SocketAddr {
+    peer(answer, answer)
+}
+
+/// The same with another answer to a `PING`.
+fn peer(to_ping: &'static str, to_others: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
-                let _ = stream.write_all(answer.trim_end_matches('!').as_bytes());
-                if answer.ends_with('!') {
-                    break;
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    let is_ping = bytes[..count].ends_with(b"PING\r\n");
+                    let answer = if is_ping { to_ping } else { to_others };
+                    let _ = stream.write_all(answer.trim_end_matches('!').as_bytes());
+                    if answer.ends_with('!') {
+                        break;
+                    }
                 }
-            }
+            });
         }
     });
     address
@@ -224,7 +234,7 @@ async fn what_a_server_does_wrong_is_known_by_its_class() {
         ("-NOAUTH Authentication required.\r\n", read, Failure::Authentication),
         ("-READONLY You can't write against a replica.\r\n-ERR\r\n", create, Failure::NotReady),
     ] {
-        let (mut session, context) = unseen(liar(answer), 300).await;
+        let (mut session, context) = unseen(peer("+PONG\r\n", answer), 300).await;
         let outcome = tokio::select! {
             outcome = carry_out(&mut session, op(kind), &[("a", "{}")], &[]) => outcome,
             () = context.sweep() => unreachable!("it never ends"),
@@ -232,6 +242,42 @@ async fn what_a_server_does_wrong_is_known_by_its_class() {
         assert_eq!(outcome.result.err(), Some(wanted), "{answer:?} to {kind}");
         let pause = session.ready().await;
         assert_eq!(pause.is_some(), !wanted.answered(), "{answer:?}: a fresh connection");
+    }
+}
+
+/// It says so without having been asked, and closes the connection.
+#[tokio::test]
+async fn a_server_with_too_many_clients_is_known_by_its_class() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.write_all(b"-ERR max number of clients reached\r\n");
+        }
+    });
+    for kind in [OpKind::Read, OpKind::Create] {
+        let (mut session, _context) = unseen(address, 5_000).await;
+        let outcome = carry_out(&mut session, op(kind), &[("a", "{}")], &[]).await;
+        assert_eq!(outcome.result.err(), Some(Failure::TooManyRequests), "{kind}");
+        let reason = session.reason(Failure::TooManyRequests).unwrap().reason;
+        assert_eq!(reason, "ERR max number of clients reached", "{kind}");
+    }
+}
+
+/// What holds for commands, such as writes, does not end a connection that others can use.
+#[tokio::test]
+async fn a_connection_is_used_unless_the_server_refuses_it() {
+    for (to_ping, wanted) in [
+        ("+PONG\r\n", Failure::NotFound),
+        ("-MISCONF Redis is configured to save RDB snapshots\r\n", Failure::NotFound),
+        ("-BUSY Redis is busy running a script\r\n", Failure::NotFound),
+        ("-LOADING Redis is loading the dataset in memory\r\n", Failure::NotFound),
+        ("-NOAUTH Authentication required.\r\n", Failure::Authentication),
+        ("-ERR too many connections\r\n", Failure::Connect),
+    ] {
+        let (mut session, _context) = unseen(peer(to_ping, "*0\r\n"), 5_000).await;
+        let read = carry_out(&mut session, op(OpKind::Read), &[("a", "")], &[]).await;
+        assert_eq!(read.result.err(), Some(wanted), "{to_ping}");
     }
 }
 
