@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub struct RedisSession {
     pub(super) worker: Worker,
-    /// Consecutive operations for which the server was not ready.
+    /// Consecutive operations for which, or for parts of which, the server was not ready.
     unready: u32,
     deadline: Deadline,
     clock: Clock,
@@ -81,8 +81,8 @@ impl Session for RedisSession {
         if result.is_err_and(|failure| !failure.answered()) {
             probe.mark_failed();
         }
-        let Worker { exchange, received, .. } = &self.worker;
-        if result == Err(Failure::NotReady) {
+        let Worker { exchange, received, unready, .. } = &self.worker;
+        if *unready {
             self.unready += 1;
             exchange.group.hub.refresh();
         } else {

@@ -153,6 +153,34 @@ async fn a_batch_has_an_outcome_for_each_document_and_a_scan_brings_records() {
     assert_eq!(ranged.result.err(), Some(Failure::Rejected), "there is no order to read along");
 }
 
+/// The other nodes of its cluster must not get the batch again and again at full speed.
+#[tokio::test]
+async fn a_server_that_is_not_ready_for_some_of_a_batch_gets_a_pause() {
+    let (address, kept) = server();
+    let refusal = |key| (key, "CLUSTERDOWN", "The cluster is down".to_owned());
+    kept.lock().unwrap().elsewhere.push(refusal("away"));
+    let (target, _) = opened(address, asked("redis://HOST")).await;
+    let (mut session, _context) = session(&target, 5_000).await;
+    let s = &mut session;
+    let there = r#"{"a":"1"}"#;
+    for (second, settle, wanted) in [
+        ("away", true, Some(Failure::Unanswered)),
+        ("away", false, None),
+        ("b", true, None),
+        ("full", true, None),
+    ] {
+        let bulk = Op { documents: 2, settle, ..op(OpKind::BulkInsert) };
+        let made = carry_out(s, bulk, &[("a", there), (second, there)], &[]).await;
+        assert_eq!(made.result.err(), wanted, "{second}");
+        assert_eq!(s.ready().await.is_some(), second == "away", "{second}");
+    }
+    // The record was stored, but its place in the index was not.
+    kept.lock().unwrap().elsewhere.push(refusal("_indices"));
+    let made = carry_out(s, op(OpKind::Create), &[("c", there)], &[]).await;
+    assert_eq!(made.result.err(), Some(Failure::Unanswered));
+    assert!(s.ready().await.is_some());
+}
+
 /// The pauses between attempts grow beyond the timeout, which does not apply to them.
 #[tokio::test]
 async fn a_server_that_was_away_for_long_is_found_again_however_short_the_timeout() {

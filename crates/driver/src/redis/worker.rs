@@ -27,6 +27,8 @@ pub(super) struct Worker {
     scanned_json: OnceCell<Vec<Vec<u8>>>,
     pub(super) received: u64,
     pub(super) reasons: Reasons,
+    /// Whether the server was not ready for the operation, or for a part of it.
+    pub(super) unready: bool,
 }
 
 impl Worker {
@@ -40,6 +42,7 @@ impl Worker {
             scanned_json: OnceCell::new(),
             received: 0,
             reasons: Reasons::default(),
+            unready: false,
         }
     }
 
@@ -54,6 +57,7 @@ impl Worker {
         self.scanned_json.take();
         self.received = 0;
         self.reasons.clear();
+        self.unready = false;
         self.exchange.clear();
     }
 
@@ -93,7 +97,10 @@ impl Worker {
                 let first = checked(answers.get(0)?)?;
                 for command in 1..answers.len() {
                     let indexed = answers.get(command).and_then(|it| checked(it).map(|_| ()));
-                    indexed.map_err(|trouble| not_indexed(&trouble))?;
+                    if let Err(trouble) = indexed {
+                        self.unready |= trouble.failure == Failure::NotReady;
+                        return Err(not_indexed(&trouble));
+                    }
                 }
                 if kind.is_own() {
                     let own = &self.exchange.group.hub.keys.own;
@@ -190,11 +197,13 @@ impl Worker {
         let refusal = |place| answers.get(place).and_then(|it| checked(it).map(|_| ())).err();
         let refusals: Vec<_> = (0..answers.len()).map(refusal).collect();
         let is_unready = |it: &&CallError| it.failure == Failure::NotReady;
-        let mut unready = refusals.iter().flatten().filter(is_unready);
-        if let Some(trouble) = unready.next().cloned()
-            && unready.count() + 1 == refusals.len()
+        let unready = refusals.iter().flatten().filter(is_unready).count();
+        // Even if it is ready for others: a batch that is sent again would come at full speed.
+        self.unready = unready > 0;
+        if let Some(Some(trouble)) = refusals.first()
+            && unready == refusals.len()
         {
-            return Err(trouble);
+            return Err(trouble.clone());
         }
         // Some are stored: a batch that is sent again is settled then.
         let lost = refusals.iter().flatten().find(|it| !it.failure.answered());
@@ -218,6 +227,7 @@ impl Worker {
 
     /// The failure of an operation, given how its exchange failed.
     pub(super) fn failed(&mut self, op: &Op, trouble: CallError) -> Failure {
+        self.unready |= trouble.failure == Failure::NotReady;
         let part_is_done = self.exchange.answers.partly_lost().is_some();
         let failure = match trouble.failure {
             Failure::Timeout if !self.exchange.is_sent => Failure::Connect,
