@@ -213,22 +213,35 @@ async fn a_server_that_was_away_for_long_is_found_again_however_short_the_timeou
 #[tokio::test]
 async fn a_record_without_its_place_in_the_index_is_not_called_refused() {
     let (address, kept) = server();
-    let refusal = ("_indices", "NOPERM", "no permissions".to_owned());
-    kept.lock().unwrap().elsewhere.push(refusal);
-    let (target, _) = opened(address, asked("redis://HOST")).await;
-    let (mut session, _context) = session(&target, 5_000).await;
-    let s = &mut session;
-    let bulk = Op { documents: 1, ..op(OpKind::BulkInsert) };
-    for (op, key) in [(op(OpKind::Create), "a"), (bulk, "b")] {
-        let made = carry_out(s, op, &[(key, r#"{"a":"1"}"#)], &[]).await;
-        assert_eq!(made.result.err(), Some(Failure::ServerError));
+    for code in ["NOPERM", "OOM"] {
+        kept.lock().unwrap().elsewhere = vec![("_indices", code, "not for you".to_owned())];
+        let (target, _) = opened(address, asked("redis://HOST")).await;
+        let (mut session, _context) = session(&target, 5_000).await;
+        let s = &mut session;
+        let bulk = Op { documents: 2, ..op(OpKind::BulkInsert) };
+        let there = r#"{"a":"1"}"#;
+        for (op, keys, words) in [
+            (op(OpKind::Create), &[("a", there)][..], "the record is stored, but not in"),
+            (bulk, &[("b", there), ("c", there)], "records are stored, but not in"),
+            // The other reason of this batch is that of a record.
+            (bulk, &[("full", there), ("c", there)], "records are stored, but not in"),
+            (op(OpKind::Delete), &[("a", "")], "the record is deleted, but still in"),
+        ] {
+            let made = carry_out(s, op, keys, &[]).await;
+            assert_eq!(made.result.err(), Some(Failure::ServerError), "{code} {keys:?}");
+            let reason = s.reason(Failure::ServerError).unwrap().reason;
+            let start = format!("{words} the index _indices: {code} ");
+            assert!(reason.starts_with(&start), "{reason}");
+        }
+        assert!(kept.lock().unwrap().hashes.keys().eq(["b", "c"]), "{code}");
+        // What is not stored is not said to be.
+        let bulk = Op { documents: 1, ..op(OpKind::BulkInsert) };
+        let made = carry_out(s, bulk, &[("full", there)], &[]).await;
+        assert_eq!(made.result.err(), None, "{code}");
+        assert_eq!(s.answered().rows, [Err::<Token, _>(Failure::ServerError)], "{code}");
         let reason = s.reason(Failure::ServerError).unwrap().reason;
-        assert!(reason.starts_with("the record is done, but not the index: NOPERM"), "{reason}");
-        assert!(kept.lock().unwrap().hashes.contains_key(key));
+        assert_eq!(reason, "OOM used memory > 'maxmemory'", "{code}");
     }
-    let gone = carry_out(s, op(OpKind::Delete), &[("a", "")], &[]).await;
-    assert_eq!(gone.result.err(), Some(Failure::ServerError));
-    assert!(!kept.lock().unwrap().hashes.contains_key("a"));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! How one session carries out an operation: sends its commands, and interprets the answers.
 
+use super::INDEX;
 use super::answer::Value;
 use super::commands::Commands;
 use super::exchange::Exchange;
@@ -99,7 +100,7 @@ impl Worker {
                     let indexed = answers.get(command).and_then(|it| checked(it).map(|_| ()));
                     if let Err(trouble) = indexed {
                         self.unready |= trouble.failure == Failure::NotReady;
-                        return Err(not_indexed(&trouble));
+                        return Err(not_indexed(&trouble, kind));
                     }
                 }
                 if kind.is_own() {
@@ -210,16 +211,19 @@ impl Worker {
         if let Some(trouble) = lost.filter(|_| op.settle).cloned() {
             return Err(CallError { failure: Failure::Unanswered, ..trouble });
         }
-        for (place, refusal) in refusals.into_iter().enumerate() {
+        let (rows, index) = refusals.split_at(documents);
+        let is_stored = rows.iter().any(Option::is_none);
+        if let Some(trouble) = index.iter().flatten().next().filter(|_| is_stored) {
+            return Err(not_indexed(trouble, op.kind));
+        }
+        for refusal in refusals.into_iter().take(documents) {
             match refusal {
-                Some(trouble) if place >= documents => return Err(not_indexed(&trouble)),
                 Some(trouble) => {
                     let failure = unknown(trouble.failure);
                     self.rows.push(Err(failure));
                     self.reasons.keep(CallError { failure, ..trouble });
                 }
-                None if place < documents => self.rows.push(Ok(Token::default())),
-                None => {}
+                None => self.rows.push(Ok(Token::default())),
             }
         }
         Ok(Reply::default())
@@ -242,14 +246,18 @@ impl Worker {
 
 /// The failure of a write that stored its record, but not the record's place in the index: it must
 /// not count as a write that did nothing.
-fn not_indexed(trouble: &CallError) -> CallError {
+fn not_indexed(trouble: &CallError, kind: OpKind) -> CallError {
     let failure = match trouble.failure {
         failure if failure.unconnected() => Failure::Unanswered,
         failure if failure.refuses() => Failure::ServerError,
         other => other,
     };
-    let reason = format!("the record is done, but not the index: {}", trouble.reason);
-    CallError { failure, reason }
+    let done = match kind {
+        OpKind::Delete => "the record is deleted, but still in",
+        OpKind::BulkInsert => "records are stored, but not in",
+        _ => "the record is stored, but not in",
+    };
+    CallError { failure, reason: format!("{done} the index {INDEX}: {}", trouble.reason) }
 }
 
 /// The failure of a write: it is unknown whether it was carried out.
