@@ -22,8 +22,8 @@ struct Habit {
 const HABITS: &[Habit] = &[
     Habit {
         names: "rps qps R throughput target-throughput throttle rate-limit rate-limiting max-rate \
-            target-rate request-rate arrival-rate overall-rate overallRate ops-per-second \
-            requests-per-second -target tps",
+            rps-limit target-rate request-rate arrival-rate overall-rate overallRate \
+            ops-per-second requests-per-second queries-per-second query-per-second -target tps",
         flags: "--rate|--target|--to",
     },
     Habit {
@@ -77,6 +77,10 @@ const HABITS: &[Habit] = &[
     Habit {
         names: "threshold thresholds slo sla assert fail-on fail-under max-latency",
         flags: "--fail-if|--slo",
+    },
+    Habit {
+        names: "disable-compression no-compression",
+        flags: "--header 'Accept-Encoding: identity'",
     },
     Habit { names: "html", flags: "--output report.html|--format" },
     Habit { names: "csv json j output-format print-format", flags: "--format" },
@@ -155,6 +159,21 @@ const ADDRESS: &str = "url target host hosts server address uri endpoint endpoin
 const ADDRESSED: [&str; 10] =
     ["run", "burst", "sweep", "http", "shell", "max", "ab", "drill", "replicate", "audit"];
 
+/// What other tools call a verb, and what to do instead.
+const VERBS_OF_OTHERS: [(&str, &str); 4] = [
+    ("load", "give springload ycsb load, as for YCSB, or springload run --ops 0"),
+    ("attack", "give springload http"),
+    ("ls", "give springload list"),
+    ("version", "give springload --version"),
+];
+
+/// What other tools have as a flag, and springload in another place.
+const PLACED: [(&str, &str); 3] = [
+    ("version", "give springload --version"),
+    ("pipeline", "for Redis, add it to the address: redis://HOST?pipeline=N"),
+    ("pipelining", "for Redis, add it to the address: redis://HOST?pipeline=N"),
+];
+
 /// The name, family and flags of a verb.
 type Flags = (&'static str, Family, Command);
 
@@ -168,11 +187,15 @@ pub(super) fn cure(word: &str, verb: &str) -> Option<String> {
     cure_among(&verbs(), word, verb)
 }
 
+/// Whether `name` is among `names`, which are separated by spaces.
+fn has(names: &str, name: &str) -> bool {
+    names.split_ascii_whitespace().any(|it| it == name)
+}
+
 fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
     let flag = word.split(['=', ' ']).next().unwrap_or_default();
     let name = flag.trim_start_matches('-');
     let single = format!("-{name}");
-    let has = |names: &str, name: &str| names.split_ascii_whitespace().any(|it| it == name);
     let alone = flag == single && name.len() > 1;
     let by = |name: &str| HABITS.iter().find(|it| has(it.names, name));
     let habit = by(&single).filter(|_| alone);
@@ -198,13 +221,123 @@ fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
 /// The suggestion for a long flag typed with a single dash, such as `-rate=500`, which is parsed as
 /// `-r` with the value `ate=500`.
 pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
-    let name = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
-    let name = name.split('=').next().filter(|it| it.chars().count() > 1)?;
-    if let Some(cure) = cure(&format!("-{name}"), verb) {
+    let word = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+    let name = word.split('=').next().filter(|it| it.chars().count() > 1)?;
+    let single = format!("-{name}");
+    let is_known = |names: &str| has(names, name) || has(names, &single);
+    // Few words are, and the flags of all verbs take time to define.
+    if (is_known(ADDRESS) || HABITS.iter().any(|it| is_known(it.names)))
+        && let Some(cure) = cure(&single, verb)
+    {
         return Some(cure);
     }
     let own = VERBS.iter().find(|it| it.name == verb)?;
-    first(&own.grammar(), &format!("--{name}")).map(|flag| format!("give {flag}"))
+    let flag = first(&own.grammar(), &format!("--{name}"))?;
+    Some(if word.ends_with("=false") { "leave it out".to_owned() } else { format!("give {flag}") })
+}
+
+/// The same before the command line is parsed: `-output=file` would be `-o` with the value
+/// `utput=file`, and `-header` would be `-h`.
+pub(super) fn one_dash_beforehand(word: &str, verb: &str) -> Option<String> {
+    let name = word.strip_prefix('-')?.split('=').next().unwrap_or_default();
+    let second = name.bytes().nth(1)?;
+    if name == "help" {
+        return None;
+    }
+    if name.starts_with('h') {
+        let help = || format!("give -h for help, or a flag of springload {verb} --help");
+        return Some(one_dash(word, verb).unwrap_or_else(help));
+    }
+    // Anything else may be a letter and its value, such as `-c50` and `-uann`, or two letters.
+    if name.len() > 2 && second.is_ascii_alphabetic() { one_dash(word, verb) } else { None }
+}
+
+/// The suggestion for a number after a letter that takes no value here: `-q 10` is a rate in hey
+/// and oha, `-v 4` a verbosity in ab.
+pub(super) fn counted(letter: &str, word: &str, verb: &str) -> Option<String> {
+    if !matches!(letter, "-q" | "-v") || !is_number(word) {
+        return None;
+    }
+    let own = VERBS.iter().find(|it| it.name == verb)?;
+    let rate = first(&own.grammar(), "--rate N")?;
+    Some(if letter == "-q" { format!("give {rate}") } else { "leave out the number".to_owned() })
+}
+
+/// Whether a word that should be an address is a number, which resolvers take for an address in
+/// another notation: `10` is 0.0.0.10.
+pub(super) fn is_number(word: &str) -> bool {
+    let host = word.split([':', '/', '?', '#', ' ']).next().unwrap_or_default();
+    let hexadecimal = |it: &str| it.starts_with("0x") || it.starts_with("0X");
+    let decimal = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |it: &str| {
+        let digits = it.strip_prefix("0x").or_else(|| it.strip_prefix("0X"));
+        digits.map_or_else(|| decimal(it), |it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let parts: Vec<_> = host.split('.').collect();
+    parts.iter().all(|it| number(it)) && (parts.len() < 4 || parts.iter().any(|it| hexadecimal(it)))
+}
+
+/// The suggestion for a letter that several tools have, recognized by its value: `-p` is a file with
+/// a body in ab, a property in YCSB, and a port in others.
+pub(super) fn valued(letter: &str, value: &str, verb: &str) -> Option<String> {
+    let own = VERBS.iter().find(|it| it.name == verb)?;
+    let plain = |it: u8| it.is_ascii_alphanumeric() || b"._-".contains(&it);
+    let property =
+        value.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(plain));
+    let login = value.contains(':') && !value.contains([' ', '/']);
+    match letter {
+        "-p" if property => Some(
+            "for a property of YCSB, use springload ycsb, as in springload ycsb run BINDING \
+             -p NAME=VALUE"
+                .to_owned(),
+        ),
+        "-p" if !is_number(value) => {
+            first(&own.grammar(), "--body @FILE").map(|flag| format!("give {flag}"))
+        }
+        "-A" if login => first(&own.grammar(), "--user").map(|flag| format!("give {flag}")),
+        _ => None,
+    }
+}
+
+/// What to do about a flag that this verb has not: it may be one of another verb, or not be a flag.
+pub(super) fn elsewhere(flag: &str, verb: &str) -> Option<String> {
+    let name = flag.trim_start_matches('-');
+    if let Some((_, cure)) = PLACED.iter().find(|(placed, _)| *placed == name) {
+        return Some((*cure).to_owned());
+    }
+    let is_long = flag.starts_with("--");
+    let is_it = |argument: &Arg| {
+        let letter = || argument.get_short().is_some_and(|it| name.chars().eq([it]));
+        if is_long { argument.get_long() == Some(name) } else { letter() }
+    };
+    // A letter of a verb that measures says little about what was meant by it in others.
+    let measures = |it: Family| it == Family::Measure;
+    let own = VERBS.iter().any(|it| it.name == verb && measures(it.family));
+    for (family, _) in Family::ALL.iter().filter(|it| is_long || own && measures(it.0)) {
+        for other in VERBS.iter().filter(|it| it.family == *family && it.name != verb) {
+            if flags_of(&other.grammar()).any(is_it) {
+                return Some(format!(
+                    "leave it out, or use springload {}, which has it",
+                    other.name
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// What to do instead of a word that should be a verb.
+pub(super) fn verb(word: &str) -> Option<String> {
+    let port = |(_, port): (&str, &str)| {
+        let port = port.split('/').next().unwrap_or_default();
+        !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit())
+    };
+    if word.contains("://") || word.rsplit_once(':').is_some_and(port) {
+        let cure = "give a verb before the address: springload http URL, or springload run URL";
+        return Some(cure.to_owned());
+    }
+    let other = VERBS_OF_OTHERS.iter().find(|(name, _)| *name == word)?;
+    Some(other.1.to_owned())
 }
 
 /// The suggestion for a letter that means something else in other tools, recognized by its value:
@@ -314,5 +447,82 @@ mod tests {
         assert_eq!(one_dash("-rate=500", "run").as_deref(), Some("give --rate N"));
         assert_eq!(one_dash("-target", "run").as_deref(), Some("give --rate N"));
         assert_eq!(one_dash("-u:x", "run"), None);
+        assert_eq!(one_dash("-http2=false", "http").as_deref(), Some("leave it out"));
+    }
+
+    #[test]
+    fn words_that_a_letter_would_swallow_are_noticed_and_letters_with_values_are_not() {
+        let cure = |word: &str, verb: &str| one_dash_beforehand(word, verb).unwrap_or_default();
+        for (word, wanted) in [
+            ("-header", "give --header"),
+            ("-header=A: b", "give --header"),
+            ("-host", "give the address"),
+            ("-hosts=a", "give the address"),
+            ("-h2", "give --http2"),
+            ("-http2", "give --http2"),
+            ("-hx", "give -h for help"),
+            ("-output=results.bin", "give --output"),
+            ("-format=json", "give --format"),
+            ("-disable-compression", "give --header 'Accept-Encoding: identity'"),
+            ("-users", "give --connections"),
+            ("-quiet", "give --quiet"),
+        ] {
+            assert!(cure(word, "http").starts_with(wanted), "{word}: {}", cure(word, "http"));
+        }
+        for word in [
+            "-h",
+            "-help",
+            "--header",
+            "-c50",
+            "-d30s",
+            "-n1000",
+            "-uann",
+            "-uann:b",
+            "-uannounce",
+            "-kv",
+            "-opage.html",
+            "-XPOST",
+            "-r",
+            "-5",
+            "-",
+            "",
+            "h2",
+        ] {
+            assert_eq!(cure(word, "http"), "", "{word}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_no_address_and_one_after_q_is_a_rate() {
+        for word in ["10", "0x7f000001", "127.1", "1.2.3", "10:80", "10/x", "0x7f.0.0.1"] {
+            assert!(is_number(word), "{word}");
+        }
+        for word in
+            ["127.0.0.1", "127.0.0.1:80/x", "localhost", "10.example", "http://10/", "", "-"]
+        {
+            assert!(!is_number(word), "{word}");
+        }
+        assert_eq!(counted("-q", "10", "http").as_deref(), Some("give --rate N"));
+        assert_eq!(counted("-v", "4", "http").as_deref(), Some("leave out the number"));
+        assert_eq!(counted("-q", "127.0.0.1:80", "http"), None);
+        assert_eq!(counted("-n", "10", "http"), None);
+        // The name of a run may begin with a number.
+        assert_eq!(counted("-q", "2026", "audit"), None);
+    }
+
+    #[test]
+    fn a_flag_of_another_verb_and_a_verb_of_another_tool_are_placed() {
+        let of = |flag: &str, verb: &str| elsewhere(flag, verb).unwrap_or_default();
+        assert!(of("--http2", "run").contains("springload http, which has it"));
+        assert!(of("--docs", "http").contains("springload run, which has it"));
+        assert!(of("-X", "run").contains("springload http, which has it"));
+        assert_eq!(of("-X", "list"), "");
+        assert_eq!(of("--frobnicate", "run"), "");
+        for word in ["http://h/", "h:5984", "h:80/x", "load", "attack", "ls", "version"] {
+            assert!(verb(word).is_some(), "{word}");
+        }
+        for word in ["get", "test", "rnu", "a:b"] {
+            assert_eq!(verb(word), None, "{word}");
+        }
     }
 }

@@ -49,7 +49,7 @@ use crate::plan::Plan;
 use call::{Call, Entry};
 use clap::Command;
 use exit::Trouble;
-use refusal::refuse_all;
+use refusal::{misread, refuse_all};
 use secrets::command_line;
 use std::ffi::OsString;
 use std::sync::LazyLock;
@@ -80,6 +80,10 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
             return Exit::Usage;
         }
     };
+    if let Some(mistake) = named.and_then(|verb| misread(&arguments, verb)) {
+        eprintln!("error: {mistake}");
+        return Exit::Usage;
+    }
     let scenario = named.map_or(Ok(None), |verb| (verb.scenario)(&arguments));
     let scenario = match scenario {
         Ok(scenario) => scenario.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Messages for a command line that cannot be parsed: one line per mistake, with its cure.
 
-use super::call::Entry;
+use super::call::{Entry, Family};
 use super::exit::Exit;
 use super::habits;
 use super::print::unwritten;
@@ -12,6 +12,43 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::ParseIntError;
+
+/// The message for the first word that clap would take for something that was hardly meant, as
+/// other tools have it; `None`: there is none.
+pub(super) fn misread(arguments: &[OsString], verb: &Entry) -> Option<String> {
+    // Dialects read such words as the original does.
+    if verb.family == Family::Dialect {
+        return None;
+    }
+    let words: Vec<_> = arguments.iter().skip(1).map(|it| it.to_string_lossy()).collect();
+    let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words[..own].windows(2).find_map(|pair| {
+        let (before, word) = (&*pair[0], &*pair[1]);
+        // Only the values of these begin with a dash.
+        if matches!(before, "--a" | "--b") {
+            return None;
+        }
+        let (problem, cure) = match habits::one_dash_beforehand(word, verb.name) {
+            Some(cure) => (two_dashes(word), cure),
+            None => {
+                (format!("{before} takes no number"), habits::counted(before, word, verb.name)?)
+            }
+        };
+        Some(line(&problem, &cure, &format!("springload {} --help", verb.name)))
+    })
+}
+
+/// The problem of a long flag with a single dash.
+fn two_dashes(word: &str) -> String {
+    let flag = word.split('=').next().unwrap_or_default();
+    format!("{flag}: a flag of more than one letter has two dashes")
+}
+
+/// A message with its cure, and where to look, without passwords.
+fn line(problem: &str, cure: &str, see: &str) -> String {
+    let line = format!("{}; {cure} (see {see})", strike_secrets(&strike_passwords(problem)));
+    shown(&line, false)
+}
 
 /// Reports every invalid value, not only the first.
 pub(super) fn refuse_all(
@@ -105,14 +142,15 @@ fn refuse(
         verb.map_or("springload --help".to_owned(), |verb| format!("springload {verb} --help"));
     let (problem, cure) = match text(error, ContextKind::InvalidSubcommand) {
         Some(word) if error.kind() == ErrorKind::InvalidSubcommand => {
-            let near = nearest(word, verbs.iter().map(|verb| verb.name));
-            let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
-            (format!("unknown verb {word:?}"), cure)
+            let near = || nearest(word, verbs.iter().map(|verb| verb.name)).map(meant);
+            let cure = habits::verb(word).or_else(near);
+            (format!("unknown verb {word:?}"), cure.unwrap_or("give one of the verbs".to_owned()))
         }
-        _ => one_dash(arguments, error, verb).unwrap_or_else(|| mistake(error, verb)),
+        _ => one_dash(arguments, error, verb)
+            .or_else(|| valued(arguments, error, verb))
+            .unwrap_or_else(|| mistake(error, verb)),
     };
-    let line = format!("{}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
-    eprintln!("error: {}", shown(&line, false));
+    eprintln!("error: {}", line(&problem, &cure, &see));
     Exit::Usage
 }
 
@@ -132,10 +170,27 @@ fn one_dash(
     };
     arguments.iter().skip(2).find_map(|word| {
         let word = word.to_str().filter(|word| is_it(word))?;
-        let cure = habits::one_dash(word, verb?)?;
-        let flag = word.split('=').next().unwrap_or_default();
-        Some((format!("{flag}: a flag of more than one letter has two dashes"), cure))
+        Some((two_dashes(word), habits::one_dash(word, verb?)?))
     })
+}
+
+/// The message for an unknown letter whose value shows what is meant by it.
+fn valued(
+    arguments: &[OsString],
+    error: &clap::Error,
+    verb: Option<&str>,
+) -> Option<(String, String)> {
+    let (letter, verb) = (shown_flag(error), verb?);
+    let is_letter = letter.len() == 2 && !letter.starts_with("--");
+    if error.kind() != ErrorKind::UnknownArgument || !is_letter {
+        return None;
+    }
+    let at = arguments.iter().position(|it| it.to_string_lossy().starts_with(letter))?;
+    let own = arguments[at].to_string_lossy()[2..].to_owned();
+    let next = || arguments.get(at + 1).map(|it| it.to_string_lossy().into_owned());
+    let value = if own.is_empty() { next()? } else { own };
+    let cure = habits::valued(letter, &value, verb)?;
+    Some((format!("{verb} has no flag {letter}"), cure))
 }
 
 /// What is wrong with a command line, and how to fix it.
@@ -216,8 +271,10 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
     if let Some(cure) = habits::cure(flag_alone(word), verb) {
         return (format!("{verb} has no flag {}", flag_alone(word)), cure);
     }
-    let near = text(error, ContextKind::SuggestedArg);
-    let cure = near.map_or_else(|| "leave it out".to_owned(), |name| meant(flag_alone(name)));
+    let near = text(error, ContextKind::SuggestedArg).map(flag_alone);
+    let cure = habits::elsewhere(flag_alone(word), verb)
+        .or_else(|| near.filter(|name| is_near(flag_alone(word), name)).map(meant))
+        .unwrap_or("leave it out".to_owned());
     (format!("{verb} has no flag {}", flag_alone(word)), cure)
 }
 
@@ -238,8 +295,46 @@ fn meant(name: &str) -> String {
     format!("did you mean {name}?")
 }
 
-/// The word closest to `word`, if it is within two typing errors.
+/// The word closest to `word`, if it is near.
 fn nearest<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips = |other: &str| strsim::damerau_levenshtein(other, word);
-    all.min_by_key(|other| slips(other)).filter(|other| slips(other) <= 2)
+    let slips = |other: &&str| strsim::damerau_levenshtein(other, word);
+    all.min_by_key(slips).filter(|other| is_near(word, other))
+}
+
+/// Whether `word` is `other` with up to two typing errors, one in three letters, or its beginning.
+fn is_near(word: &str, other: &str) -> bool {
+    let [word, other] = [word, other].map(|it| it.trim_start_matches('-'));
+    let slips = strsim::damerau_levenshtein(word, other);
+    let begins = word.len() >= 3 && other.starts_with(word);
+    begins || slips <= 2 && slips * 3 <= word.chars().count().max(other.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_likely_slip_is_suggested() {
+        for (word, other) in [
+            ("--connectoins", "--connections"),
+            ("--conn", "--connections"),
+            ("--num_conections", "--num_connections"),
+            ("rnu", "run"),
+            ("raport", "report"),
+            ("comapre", "compare"),
+        ] {
+            assert!(is_near(word, other), "{word} {other}");
+        }
+        for (word, other) in [
+            ("--connect-to", "--connections"),
+            ("--hide-histogram", "--resume"),
+            ("--fastest", "--fail-if"),
+            ("--fast", "--list"),
+            ("test", "list"),
+            ("ls", "ab"),
+            ("get", "ab"),
+        ] {
+            assert!(!is_near(word, other), "{word} {other}");
+        }
+    }
 }

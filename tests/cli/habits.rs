@@ -52,7 +52,62 @@ const HABITS: &[(&str, &[&str], &str, &str)] = &[
     ("k6", &["run", "--insecure-skip-tls-verify"], "run", "--insecure"),
     ("oha", &["run", "--cacert", "ca.pem"], "run", "--tls-ca"),
     ("wrk", &["burst", "-t", "30s"], "burst", "-d"),
+    ("vegeta", &["http", "-header", "A: b", "-n", "1", "http://127.0.0.1:1/"], "http", "--header"),
+    ("vegeta", &["http", "-header=A: b", "http://127.0.0.1:1/"], "http", "--header"),
+    ("hey", &["http", "-h2", "http://127.0.0.1:1/"], "http", "--http2"),
+    ("vegeta", &["http", "-output=results.bin", "http://127.0.0.1:1/"], "http", "--output"),
+    ("vegeta", &["http", "-format=json", "http://127.0.0.1:1/"], "http", "--format"),
+    ("hey", &["http", "-disable-compression", "http://127.0.0.1:1/"], "http", "--header"),
+    ("hey", &["http", "-n", "100", "-q", "10", "http://127.0.0.1:1/"], "http", "--rate"),
+    ("locust", &["run", "-users", "10"], "run", "--connections"),
+    ("oha", &["http", "--query-per-second", "10"], "http", "--rate"),
+    ("many", &["run", "--rps-limit", "10"], "run", "--rate"),
+    ("ab", &["http", "-p", "body.json", "http://127.0.0.1:1/"], "http", "--body"),
+    ("ab", &["http", "-A", "ann:b", "http://127.0.0.1:1/"], "http", "--user"),
 ];
+
+/// The words typed, and what is said of them.
+const HINTS: &[(&[&str], &str)] = &[
+    (&["run", "-hosts", "a"], "give the address as the first argument: springload run ADDRESS"),
+    (&["list", "-hosts"], "give -h for help, or a flag of springload list --help"),
+    (&["http", "-http2=false", "http://127.0.0.1:1/"], "two dashes; leave it out"),
+    (&["http", "10"], "URL: \"10\" is a number, not an address"),
+    (&["http", "0x7f000001"], "URL: \"0x7f000001\" is a number, not an address"),
+    (&["http", "-v", "4", "http://127.0.0.1:1/"], "-v takes no number; leave out the number"),
+    (&["run", "http://127.0.0.1:1", "-u", "10", "-d", "30s"], "give -c 10 for the number of"),
+    (&["run", "-p", "operationcount=1000"], "springload ycsb run BINDING -p NAME=VALUE"),
+    (&["http", "-p", "8080", "h"], "give the address as the first argument"),
+    (&["run", "-p", "body.json"], "give the address as the first argument"),
+    (&["http://ann:hush@127.0.0.1:1/"], "springload http URL, or springload run URL"),
+    (&["localhost:5984"], "springload http URL, or springload run URL"),
+    (&["load"], "; give springload ycsb load"),
+    (&["attack"], "; give springload http"),
+    (&["ls"], "; give springload list"),
+    (&["version"], "; give springload --version"),
+    (&["get"], "; give one of the verbs"),
+    (&["test"], "; give one of the verbs"),
+    (&["run", "--http2"], "leave it out, or use springload http, which has it"),
+    (&["http", "--docs", "5"], "leave it out, or use springload run, which has it"),
+    (&["run", "--version"], "; give springload --version"),
+    (&["run", "--hide-histogram"], "no flag --hide-histogram; leave it out (see"),
+    (&["run", "--fastest"], "no flag --fastest; leave it out (see"),
+    (&["http", "--connect-to", "a"], "no flag --connect-to; leave it out (see"),
+    (&["run", "--pipeline", "4"], "redis://HOST?pipeline=N"),
+    (&["run", "script.js"], "script.js looks like a k6 script, which springload cannot run"),
+];
+
+#[test]
+fn what_has_no_flag_here_has_a_hint() {
+    let mut wrong = Vec::new();
+    for (words, hint) in HINTS {
+        let refused = measure(words.iter().copied());
+        let said = refused.stderr.contains(hint) && refused.stderr.lines().count() == 1;
+        if refused.code != 2 || !said || refused.stderr.contains("hush") {
+            wrong.push(format!("{words:?}: {}: {}", refused.code, refused.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join(""));
+}
 
 #[test]
 fn each_refusal_names_the_right_flag_which_that_verb_has() {
@@ -86,6 +141,11 @@ fn what_is_right_already_is_not_taken_for_a_habit() {
     let run = measure(["run", "http://127.0.0.1:1", "-uannounce:x", "--docs", "1"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
     measure(["run", "-nx"]).refused(2, &["--ops: \"x\" is not a count"]);
+    let run = measure(["run", "http://127.0.0.1:1", "-u", "10:x", "--docs", "1"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let dry = measure(["run", "-t2", "-d30s", "-c50", "-k", "https://127.0.0.1:1", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert_eq!(springload(["list", "-help"]).code, 0);
     let dry = measure(["run", "-t", "2", "-d", "30s", "-r", "5", "--data", "a=1,2", "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
 }

@@ -271,6 +271,9 @@ impl CredentialArgs {
             // An empty line: there is no password, for example with a certificate.
             login.password = Some(asked).filter(|asked| !asked.is_empty());
         }
+        if let Login { user: Some(user), password: None } = &login {
+            self.is_a_user(user)?;
+        }
         login.learn();
         if wants_user && login.user.is_none() && login.password.is_some() {
             let cure =
@@ -278,6 +281,20 @@ impl CredentialArgs {
             return Err(Invalid::new(flag, "a password without a user", cure));
         }
         Ok(login)
+    }
+
+    /// Refuses a number with `-u` as a user without a password: other tools set the number of users
+    /// with that letter.
+    fn is_a_user(&self, user: &str) -> Result<(), Invalid> {
+        let number = user.bytes().all(|byte| byte.is_ascii_digit());
+        if self.user.as_deref() != Some(user) || !number {
+            return Ok(());
+        }
+        let problem = format!("{user} would be the name of a user, and there is no password");
+        let cure = format!(
+            "give -c {user} for the number of connections, or {user}@ in the target for such a name"
+        );
+        Err(Invalid::new("--user", problem, cure))
     }
 
     /// The credentials that the flags give.
@@ -508,6 +525,22 @@ mod tests {
             let wanted = [wanted.user.unwrap_or_default(), wanted.password.unwrap_or_default()];
             assert_eq!(text, wanted, "{netrc}");
         }
+    }
+
+    #[test]
+    fn a_number_with_u_is_not_taken_for_a_user_without_a_password() {
+        let login = |given: &str, target: Login| {
+            let user = Some(given.to_owned());
+            let args = CredentialArgs { user, ..CredentialArgs::default() };
+            args.is_a_user(&target.user.unwrap_or_default()).map_err(|it| it.to_string())
+        };
+        let refused = login("10", login_of("http://10@h")).unwrap_err();
+        assert!(refused.starts_with("--user: ") && refused.contains("-c 10"), "{refused}");
+        assert_eq!(login("ann", login_of("http://ann@h")), Ok(()));
+        assert_eq!(login("a10", login_of("http://a10@h")), Ok(()));
+        // The target may name such a user.
+        let own = CredentialArgs::default().is_a_user("10");
+        assert!(own.is_ok());
     }
 
     #[test]

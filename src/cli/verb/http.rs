@@ -8,11 +8,14 @@ use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::named;
+use crate::cli::habits::is_number;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::baseline::gated;
+use crate::driver::SPEAKS_HTTP2;
 use crate::plan::{
-    self, Http2Plan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as,
+    self, Http2Plan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, Retry, UrlSource,
+    check_http_as,
 };
 use crate::workload::UrlOrder;
 use clap::builder::PossibleValuesParser;
@@ -121,6 +124,10 @@ pub(in crate::cli) struct Http {
 
 /// The number of users that share a connection.
 fn streams(text: &str) -> Result<NonZeroU32, String> {
+    if !SPEAKS_HTTP2 {
+        let cure = "build it with --features http2";
+        return Err(format!("this springload was built without HTTP/2; {cure}"));
+    }
     let count = u32::try_from(plan::count(text)?).ok().and_then(NonZeroU32::new);
     count.ok_or_else(|| "give at least 1".to_owned())
 }
@@ -152,6 +159,11 @@ impl Verb for Http {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        if let Some(number) = self.urls.iter().find(|word| is_number(word)) {
+            let problem = format!("{number:?} is a number, not an address");
+            let cure = "leave it out, or write http:// before it if it is an address";
+            return Err(Invalid::new("URL", problem, cure).into());
+        }
         let (mut sources, mut line) = (sources(self.file, self.urls), call.line.to_owned());
         let named = named(None);
         if let (true, Some(text)) = (sources.is_empty(), named.address.clone()) {
@@ -210,5 +222,17 @@ impl Verb for Http {
         let plan = gated(plan, &self.gate, output.quiet);
         let job = Job { plan, mistakes: Vec::new(), output: &output };
         carry_out(job, |_| Ok(Printed::native(show)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_http2_says_so_of_its_streams() {
+        let refused = streams("4").err();
+        assert_eq!(refused.is_none(), SPEAKS_HTTP2, "{refused:?}");
+        assert!(refused.is_none_or(|it| it.contains("built without HTTP/2; build it")));
     }
 }

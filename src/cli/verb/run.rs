@@ -19,7 +19,7 @@ use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::scenario::Scenario;
 use crate::cli::secrets::command_line;
 use crate::cli::verb::baseline::gated;
-use crate::cli::verb::scenario::{is_plan, scenario};
+use crate::cli::verb::scenario::{is_plan, no_script, scenario};
 use crate::cli::verb::stored;
 use crate::driver::CompactionPlan;
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, MixAsked, Plan, PlanSpec, check};
@@ -211,6 +211,7 @@ impl Verb for Run {
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let mut words = self.plan.iter().chain(&self.settings.target.target);
+        no_script(words.clone())?;
         let file = words.find(|word| is_plan(word, "json"));
         if let Some(file) = file.cloned() {
             return self.again(&file, call);

@@ -29,6 +29,18 @@ pub(in crate::cli) fn is_plan(word: &str, extension: &str) -> bool {
     !word.contains("://") && own.is_some_and(|it| it.eq_ignore_ascii_case(extension))
 }
 
+/// Refuses a script of k6 among words that name a target or a plan.
+pub(in crate::cli) fn no_script<'a>(
+    mut words: impl Iterator<Item = &'a String>,
+) -> Result<(), Invalid> {
+    let script = words.find(|word| is_plan(word, "js") || is_plan(word, "ts"));
+    script.map_or(Ok(()), |script| {
+        let problem = format!("{script} looks like a k6 script, which springload cannot run");
+        let cure = "write a plan instead: see springload init, and docs/operations.md";
+        Err(Invalid::new("TARGET", problem, cure))
+    })
+}
+
 /// Reads the plan file that `arguments` name, if any. `grammar` has the flags of the verb, whose
 /// name is the second argument.
 ///
