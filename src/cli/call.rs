@@ -1,6 +1,6 @@
 //! What a verb is: a name, flags, and what to do with them.
 
-use super::exit::{Exit, Trouble};
+use super::exit::{Exit, Statuses, Trouble};
 use super::scenario::Scenario;
 use crate::plan::Invalid;
 use clap::{ArgMatches, Args, Command};
@@ -22,6 +22,8 @@ pub(super) trait Verb: Args {
     const BRIEF: &'static str = "";
     /// Typical uses.
     const EXAMPLES: [Example; 3];
+    /// The exit statuses that it can end with, if not all of its family.
+    const EXITS: Statuses = Self::FAMILY.exits();
 
     /// The command line, rewritten to what clap can parse.
     ///
@@ -75,6 +77,16 @@ impl Family {
     pub(super) const fn measures(self) -> bool {
         matches!(self, Self::Measure | Self::Dialect)
     }
+
+    /// The exit statuses of its verbs.
+    const fn exits(self) -> Statuses {
+        match self {
+            Self::Measure => Exit::MEASURED,
+            Self::Dialect => Exit::WITHOUT_BASELINE,
+            Self::Machines => Exit::ASKED,
+            Self::Results | Self::Tools => Exit::PLAIN,
+        }
+    }
 }
 
 /// What a command line does, and the command line without the program's name.
@@ -104,6 +116,7 @@ pub(super) struct Entry {
     pub(super) often: bool,
     pub(super) brief: &'static str,
     pub(super) examples: [Example; 3],
+    pub(super) exits: Statuses,
     /// Its flags, as the type defines them.
     pub(super) flags: fn(Command) -> Command,
     pub(super) spelled_out: fn(Vec<OsString>) -> Result<Vec<OsString>, String>,
@@ -127,6 +140,7 @@ impl Entry {
             often: V::OFTEN,
             brief: V::BRIEF,
             examples: V::EXAMPLES,
+            exits: V::EXITS,
             flags: V::augment_args,
             spelled_out: V::spelled_out,
             scenario: V::scenario,

@@ -32,6 +32,9 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+/// The exit statuses that a verb can end with, in numerical order, each with a short description.
+pub(super) type Statuses = &'static [(Exit, &'static str)];
+
 impl Exit {
     /// All of them in numerical order, each with a short description.
     pub(super) const ALL: [(Self, &'static str); 9] = [
@@ -45,6 +48,30 @@ impl Exit {
         (Self::Regression, "worse than the baseline"),
         (Self::Interrupted, "stopped by the user; what was measured is saved"),
     ];
+
+    /// Those of verbs that measure.
+    pub(super) const MEASURED: Statuses = &Self::ALL;
+    /// Those of verbs that measure without a baseline.
+    pub(super) const WITHOUT_BASELINE: Statuses = &[
+        Self::ALL[0],
+        Self::ALL[1],
+        Self::ALL[2],
+        Self::ALL[3],
+        Self::ALL[4],
+        Self::ALL[5],
+        Self::ALL[6],
+        Self::ALL[8],
+    ];
+    /// Those of verbs that ask a server.
+    pub(super) const ASKED: Statuses = &[Self::DONE, Self::ALL[1], Self::WRONG, Self::ALL[3]];
+    /// Those of all others.
+    pub(super) const PLAIN: Statuses = &[Self::DONE, Self::ALL[1], Self::WRONG];
+
+    /// Success of a verb that judges nothing.
+    pub(super) const DONE: (Self, &'static str) = (Self::Passed, "success");
+    /// The user's mistake, if nothing would be sent in any case.
+    pub(super) const WRONG: (Self, &'static str) =
+        (Self::Usage, "a mistake in the command line, or a file that cannot be used");
 
     /// The status of a run with a record.
     pub(super) fn of_record(record: &RunRecord) -> Self {

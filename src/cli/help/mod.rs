@@ -4,7 +4,7 @@
 mod headings;
 
 use super::call::{Entry, Example, Family};
-use super::exit::Exit;
+use super::exit::{Exit, Statuses};
 use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write as _;
@@ -46,16 +46,15 @@ impl Entry {
 
     /// The text after the flags in the long help.
     fn after(&self) -> String {
-        let examples = examples(&self.examples, true);
-        if self.family.measures() { format!("{examples}\n\n{}", exits()) } else { examples }
+        format!("{}\n\n{}", examples(&self.examples, true), exits(self.exits))
     }
 }
 
-/// The exit statuses, one per line.
-fn exits() -> String {
+/// Exit statuses, one per line.
+fn exits(all: Statuses) -> String {
     let mut text = heading("Exit status");
-    for (exit, words) in Exit::ALL {
-        let _ = write!(text, "\n  {:<4} {words}", exit as u8);
+    for (exit, words) in all {
+        let _ = write!(text, "\n  {:<4} {words}", *exit as u8);
     }
     text
 }
@@ -244,7 +243,11 @@ pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     let short = format!("{begin}\n{tools}\nMore: {more}\n\n{end}");
     let short = short + &format!("; all verbs: {}", literal("springload --help"));
     let all = literal("springload VERB --help");
-    let long = format!("{begin}\n{end}; all of them: {all}\n{}\n{}", families(rare), exits());
+    let long = format!(
+        "{begin}\n{end}; all of them: {all}\n{}\n{}",
+        families(rare),
+        exits(Exit::MEASURED)
+    );
     command.help_template("{before-help}").before_help(short).before_long_help(long)
 }
 
@@ -352,6 +355,44 @@ mod tests {
         }
         let rows = docs.lines().filter(|it| it.starts_with("| ") && !it.starts_with("| code"));
         assert_eq!(rows.count(), Exit::ALL.len());
+    }
+
+    #[test]
+    fn every_verb_lists_the_exit_statuses_that_it_can_end_with() {
+        let listed = |verb: &Entry| {
+            let text = help(verb, "--help");
+            let (_, listed) = text.split_once("Exit status:\n").expect(verb.name);
+            let number = |line: &str| line.split_whitespace().next()?.parse::<u8>().ok();
+            listed.lines().map_while(number).collect::<Vec<_>>()
+        };
+        for verb in VERBS.iter() {
+            let (name, numbers) = (verb.name, listed(verb));
+            assert!(numbers.starts_with(&[0, 1, 2]) && numbers.is_sorted(), "{name}: {numbers:?}");
+            let grammar = verb.grammar();
+            let baseline = grammar.get_arguments().any(|it| it.get_long() == Some("baseline"));
+            let compares = baseline || matches!(name, "ab" | "compare");
+            assert_eq!(numbers.contains(&7), compares, "{name}: {numbers:?}");
+            let measures = verb.family.measures() && name != "init";
+            assert_eq!(numbers.contains(&130), measures, "{name}: {numbers:?}");
+        }
+        for (name, wanted) in [
+            ("run", &[0, 1, 2, 3, 4, 5, 6, 7, 130][..]),
+            ("drill", &[0, 1, 2, 3, 4, 5, 6, 130]),
+            ("max", &[0, 1, 2, 3, 4, 5, 6, 130]),
+            ("ab", &[0, 1, 2, 3, 5, 6, 7, 130]),
+            ("siege", &[0, 1, 2, 3, 4, 5, 6, 130]),
+            ("init", &[0, 1, 2]),
+            ("compare", &[0, 1, 2, 5, 6, 7]),
+            ("size", &[0, 1, 2, 4, 5]),
+            ("report", &[0, 1, 2]),
+            ("selftest", &[0, 1, 2, 5]),
+            ("agent", &[0, 1, 2, 3]),
+            ("clean", &[0, 1, 2, 3]),
+            ("shell", &[0, 1, 2, 3]),
+            ("serve", &[0, 1, 2]),
+        ] {
+            assert_eq!(listed(VERBS.iter().find(|it| it.name == name).expect(name)), wanted);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `springload agent`: generates load for a coordinator.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::agents::{BrokerArgs, TokenArgs};
 use crate::fleet::{Agent, Channel, Facts, Identity, Joined, Place, pipe};
 use crate::plan::{self, Invalid};
@@ -64,6 +64,12 @@ impl Verb for AgentVerb {
             "Of a coordinator that listens, with its token in SPRINGLOAD_JOIN_TOKEN",
             "agent --join tls://load-0.example:5985 --tls-ca ca.pem",
         ),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "the run ended as it should"),
+        Exit::ALL[1],
+        Exit::WRONG,
+        (Exit::Target, "the coordinator, or the connection to it, was lost"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {

@@ -2,7 +2,7 @@
 
 use super::named::read_with_file;
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
@@ -68,6 +68,7 @@ impl Verb for Audit {
             "audit latest http://ann@node1:5984 http://ann@node2:5984 -o audits",
         ),
     ];
+    const EXITS: Statuses = Exit::WITHOUT_BASELINE;
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         Ok(self.each(self.jobs(call)?))

@@ -1,7 +1,7 @@
 //! `springload compare`: two sides of saved runs, and which is better.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::verb::found::{Found, find};
@@ -59,6 +59,14 @@ impl Verb for Compare {
         ("The last run with the one before", "compare latest~1 latest"),
         ("All runs of two labels, as a page", "compare -o both.html before -- after"),
         ("For a pull request", "compare --format markdown baseline -- latest"),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "better, the same, or can't tell"),
+        Exit::ALL[1],
+        Exit::WRONG,
+        (Exit::Untrustworthy, "a run that counts is not trustworthy"),
+        (Exit::DataWrong, "data wrong or lost in a run"),
+        (Exit::Regression, "B is worse"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {

@@ -1,7 +1,7 @@
 //! `springload drill`: a run during which something is broken and repaired again.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::named_nodes;
@@ -102,6 +102,7 @@ impl Verb for Drill {
         ),
         ("A node in maintenance mode", "drill a:5984 b:5984 c:5984 -u ann --maintenance c:5984"),
     ];
+    const EXITS: Statuses = Exit::WITHOUT_BASELINE;
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let drill = self.asked();

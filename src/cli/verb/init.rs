@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::scenario::{NOT_HERE, excludes};
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::print::print;
 use crate::driver::{CARDS, Word};
 use clap::builder::PossibleValue;
@@ -43,6 +43,7 @@ impl Verb for Init {
         ("See what it asks for", "run plan.toml --dry-run"),
         ("The same with another rate", "run plan.toml -r 500"),
     ];
+    const EXITS: Statuses = Exit::PLAIN;
 
     fn carry_out(self, _: &Call<'_>) -> Result<Exit, Trouble> {
         print(example(&Run::grammar()).as_bytes());

@@ -2,7 +2,7 @@
 //! cannot be decided because the machine is too busy.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::plan::Invalid;
 use crate::selftest::{Length, Outcome, claims};
 
@@ -28,6 +28,12 @@ impl Verb for Selftest {
         ("All claims", "selftest"),
         ("The same in half a minute", "selftest --quick"),
         ("One claim", "selftest --only T1"),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "no claim failed"),
+        Exit::ALL[1],
+        Exit::WRONG,
+        (Exit::Untrustworthy, "a claim does not hold; with --strict, or cannot be judged"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {

@@ -3,7 +3,7 @@
 
 use super::named;
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::known::choice;
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::verb::kept::{self, Kept as _};
@@ -78,6 +78,13 @@ impl Verb for Size {
             "size --rate 20k --spare 2 --slo 'read.p99 < 20ms' --from 3=max-3",
         ),
         ("As a page with a chart", "size --rate 20k --from 3=max-3 -o size.html"),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "an answer"),
+        Exit::ALL[1],
+        (Exit::Usage, "a mistake in the command line, or a search that found nothing"),
+        (Exit::Threshold, "no number of nodes carries that rate"),
+        (Exit::Untrustworthy, "the law does not fit the searches"),
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {

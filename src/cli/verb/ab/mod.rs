@@ -9,7 +9,7 @@ mod printed;
 mod side;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::study::MeasuredArgs;
@@ -110,6 +110,16 @@ impl Verb for Ab {
             "A server setting",
             "ab localhost:5984 --before-a './set.sh off' --before-b './set.sh on'",
         ),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "better, the same, or can't tell"),
+        Exit::ALL[1],
+        Exit::ALL[2],
+        Exit::ALL[3],
+        (Exit::Untrustworthy, "a run that counts is not trustworthy"),
+        (Exit::DataWrong, "data wrong or lost in a run"),
+        (Exit::Regression, "B is worse"),
+        Exit::ALL[8],
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {

@@ -7,7 +7,7 @@ mod pod;
 mod yaml;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::print::print;
 use crate::clock::SECOND_NS;
@@ -91,6 +91,7 @@ impl Verb for K8s {
             "k8s --agents 4 --image reg/springload --namespace a --memory 2Gi",
         ),
     ];
+    const EXITS: Statuses = Exit::PLAIN;
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let run = self.run_id.clone().unwrap_or_else(|| format!("{:016x}", drawn_seed()));

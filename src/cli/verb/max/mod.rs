@@ -5,7 +5,7 @@ mod steps;
 mod words;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::known::choice;
@@ -129,6 +129,16 @@ impl Verb for Max {
             "How many users of a list of URLs a server can take",
             "max --slo 'p99 < 50ms' --search connections -- http -f urls.txt",
         ),
+    ];
+    const EXITS: Statuses = &[
+        (Exit::Passed, "a sustained level was found"),
+        Exit::ALL[1],
+        Exit::ALL[2],
+        Exit::ALL[3],
+        (Exit::Threshold, "not even the lowest level was sustained"),
+        (Exit::Untrustworthy, "the client was the limit, searches disagree, or an agent was lost"),
+        (Exit::DataWrong, "data wrong or lost in a step"),
+        Exit::ALL[8],
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {

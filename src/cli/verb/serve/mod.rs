@@ -5,7 +5,7 @@ mod log;
 mod nodes;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::listen::is_public;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::signals;
@@ -66,6 +66,7 @@ impl Verb for Serve {
             "serve --slow 500ms@1% --admin ann:secret",
         ),
     ];
+    const EXITS: Statuses = Exit::PLAIN;
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let admin = self.admin()?;

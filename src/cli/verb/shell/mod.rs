@@ -6,7 +6,7 @@ mod store;
 mod task;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
@@ -65,6 +65,12 @@ impl Verb for Shell {
         ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
         ("Try the operations of a plan", "shell localhost:5984/shop --plan plan.toml"),
         ("See what would be sent, without a server", "shell basic"),
+    ];
+    const EXITS: Statuses = &[
+        Exit::DONE,
+        Exit::ALL[1],
+        (Exit::Usage, "a mistake in the command line, or an invalid line of input"),
+        (Exit::Target, "the server cannot be used, or a command did not end in OK"),
     ];
 
     fn carry_out(mut self, _call: &Call<'_>) -> Result<Exit, Trouble> {

@@ -6,7 +6,7 @@ mod kind;
 pub(in crate::cli) mod preset;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, Trouble};
+use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{self, CredentialArgs, Servers};
 use crate::cli::flags::known::choice;
@@ -103,6 +103,7 @@ impl Verb for Sweep {
         ),
         ("A sweep of 2008, with a hundredth of its documents", "sweep --preset batch --scale 0.01"),
     ];
+    const EXITS: Statuses = Exit::WITHOUT_BASELINE;
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         prepare(&self, call.matches)?.map_or(Ok(Exit::Passed), |ready| ready.measure(&self))
