@@ -37,7 +37,7 @@ pub(in crate::cli) struct AgentsArgs {
     listen_key: Option<PathBuf>,
     #[command(flatten)]
     token: TokenArgs,
-    /// The name of the run, as given to its agents [default: a new one]
+    /// The name of the run, as given to its agents [default: generated]
     #[arg(long, value_name = "ID", requires = "fleet")]
     pub(in crate::cli) run_id: Option<String>,
     /// How long to wait for the agents
@@ -62,8 +62,8 @@ const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: 
     amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password in \
     SPRINGLOAD_BROKER_PASSWORD [default: the variable SPRINGLOAD_BROKER]";
 
-const ON_HELP: &str = "Share the load among agents on these hosts, N or one on each, which are \
-    started over ssh, without a password";
+const ON_HELP: &str = "Share the load among agents on these hosts, one per host, or N; started over \
+    ssh, which must not prompt for a password";
 
 const SSH_HELP: &str = "The program and options that reach the hosts of --on \
     [default: the variable SPRINGLOAD_SSH, or ssh]";
@@ -72,7 +72,7 @@ const TOKEN_HELP: &str = "A file with the token that coordinator and agents shar
     [default: the variable SPRINGLOAD_JOIN_TOKEN]";
 
 const LISTEN_HELP: &str = "Wait here for the --agents N to connect: springload agent \
-    --join tls://HOST:PORT; all know the token in SPRINGLOAD_JOIN_TOKEN";
+    --join tls://HOST:PORT; all must share the token in SPRINGLOAD_JOIN_TOKEN";
 
 /// How agents are reached.
 pub(in crate::cli) enum Way {

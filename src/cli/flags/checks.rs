@@ -3,23 +3,24 @@
 use crate::op::Way;
 use crate::plan::{self, FeedKind, FollowPlan, PlanSpec, ProbePlan};
 
+const PROBE_HELP: &str = "Measure how long acknowledged writes take to become visible: alongside \
+    the load, springload writes documents and looks for each until it appears: by its identifier, \
+    in the list of all documents, in the changes, in a query and in a view. It removes them and \
+    their index afterwards. visible=get,all_docs,changes,find,view is all five; list the ones you \
+    want";
+
 /// The flags of verbs that write documents.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct WriteArgs {
     /// Check every acknowledged write at the end
     ///
     /// Keep a journal of acknowledged writes in the run's folder, and look for all of them at the
-    /// end. Missing or altered documents are counted under `verify`, and the exit status is 6.
-    /// `springload audit` can do this later. With --agents, each sends its journal after a stage.
+    /// end. Missing or altered documents are counted under verify, and the exit status is 6. The
+    /// verb audit can do this later. With --agents, each sends its journal after a stage
     #[arg(long)]
     audit: bool,
     /// Measure how long acknowledged writes take to become visible
-    ///
-    /// Measure how long acknowledged writes take to become visible: alongside the load, springload
-    /// writes documents and looks for each until it appears: by its identifier, in the list of all
-    /// documents, in the changes, in a query and in a view. It removes them and their index
-    /// afterwards. `visible=get,all_docs,changes,find,view` is all five; list the ones you want
-    #[arg(long, value_name = "visible", value_parser = plan::probe)]
+    #[arg(long, value_name = "visible", value_parser = plan::probe, long_help = PROBE_HELP)]
     probe: Option<Probes>,
     /// Time between probes
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = plan::duration_ns)]
@@ -27,14 +28,14 @@ pub(in crate::cli) struct WriteArgs {
     probe_every: u64,
     /// Follow the changes on this many connections
     ///
-    /// Follow the changes on this many connections beside the load, and measure how long after the
-    /// acknowledgement of a write its change arrives. At the end, each follower asks for what is
-    /// left; if the last change of a document has not come by then, the exit status is 6.
+    /// Follow the changes on this many connections beside the load, and measure the delay from a
+    /// write's acknowledgment to its change. At the end, each follower asks for what is left; if the
+    /// last change of a document has not come by then, the exit status is 6
     #[arg(long, value_name = "N")]
     follow: Option<u32>,
     /// How followers ask for changes
     ///
-    /// continuous: one answer that goes on; longpoll: a request for the next changes, again and
+    /// continuous: one continuous response; longpoll: a request for the next changes, again and
     /// again; eventsource: as continuous, in the format of browsers
     #[arg(long, value_name = "FEED", default_value = "continuous", value_parser = feed)]
     #[arg(requires = "follow")]
@@ -77,7 +78,7 @@ pub(in crate::cli) struct CheckArgs {
     /// Compare every document read with what was written
     ///
     /// Compare every document read with what was written: its content, its revision, and whether it
-    /// is there at all. Differences are counted under `verify`, and the exit status is 6.
+    /// is there at all. Differences are counted under verify, and the exit status is 6
     #[arg(long)]
     pub(in crate::cli) verify: bool,
 }

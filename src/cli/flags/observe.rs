@@ -12,12 +12,12 @@ pub(in crate::cli) struct ObserveArgs {
     /// beside its own measurements; that takes the server less than a hundredth of a processor
     #[arg(long)]
     no_observe: bool,
-    /// Metrics to ask for during the run, NAME=URL, as of an exporter; may be repeated
+    /// Metrics to fetch during the run, NAME=URL, as of an exporter; may be repeated
     ///
-    /// Metrics to ask for every 2 s during the run, such as node=http://localhost:9100/metrics: any
+    /// Metrics to fetch every 2 s during the run, such as node=http://localhost:9100/metrics: any
     /// text of Prometheus or OpenMetrics. They are shown under NAME beside springload's own
-    /// measurements. The URL may have user:password@, which is not stored, nor is what may be a
-    /// token after its ?. May be repeated
+    /// measurements. The URL may have user:password@; passwords and likely tokens in the query are
+    /// not stored. May be repeated
     #[arg(long, value_name = "NAME=URL")]
     observe_url: Vec<String>,
     /// Which series of --observe-url to keep, by a pattern with * and ?; may be repeated

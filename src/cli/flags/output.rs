@@ -71,7 +71,7 @@ pub(in crate::cli) struct MetricsArgs {
     /// port 0 picks a free port
     #[arg(id = "metrics", long = "metrics", value_name = "ADDR")]
     pub(in crate::cli) address: Option<String>,
-    /// Let other machines read the metrics, without a password
+    /// Allow other machines to read the metrics; there is no password
     #[arg(id = "metrics_public", long = "metrics-public", requires = "metrics")]
     pub(in crate::cli) public: bool,
 }
@@ -83,7 +83,7 @@ pub(in crate::cli) struct LiveArgs {
     pub(in crate::cli) page: PageArgs,
     /// Write a line of JSON for each second, while it runs, to FILE or to stdout (-)
     ///
-    /// Write a line of JSON for each second, as soon as it is over, to a file, a pipe, or standard
+    /// Write a line of JSON for each second, as soon as it ends, to a file, a pipe, or standard
     /// output (-), which then has no report
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) jsonl: Option<PathBuf>,
@@ -107,7 +107,7 @@ pub(in crate::cli) struct PageArgs {
     /// 0 picks a free port. The page renews itself every few seconds
     #[arg(id = "serve_page", long = "serve-page", value_name = "ADDR")]
     pub(in crate::cli) address: Option<String>,
-    /// Let other machines see the page, without a password
+    /// Allow other machines to see the page; there is no password
     #[arg(id = "serve_page_public", long = "serve-page-public", requires = "serve_page")]
     pub(in crate::cli) public: bool,
 }
@@ -115,7 +115,7 @@ pub(in crate::cli) struct PageArgs {
 /// How much the report of a native verb shows.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(in crate::cli) struct VerboseArgs {
-    /// Show all figures: service times, connection times, bytes, calibration, every warning
+    /// Show all figures: service times, connection times, bytes, calibration and every warning
     #[arg(short, long)]
     pub(in crate::cli) verbose: bool,
 }

@@ -20,7 +20,7 @@ pub(in crate::cli) struct PushArgs {
     /// may be repeated. Without a path, to /api/v1/write
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) remote_write: Vec<String>,
-    /// A header to send with them, such as 'Authorization: Bearer …'; may be repeated
+    /// A header to send with pushed metrics, such as 'Authorization: Bearer …'; may be repeated
     #[arg(long, value_name = "HEADER")]
     pub(in crate::cli) push_header: Vec<String>,
     /// A PEM file with the certificate authorities to trust for them, instead of the system's

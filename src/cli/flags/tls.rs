@@ -4,6 +4,9 @@ use crate::net::Identity;
 use crate::plan::TlsOptions;
 use std::path::PathBuf;
 
+/// The help of `-k` of verbs without a report, which has a warning.
+pub(in crate::cli) const INSECURE_HELP: &str = "Accept any certificate, even a forged one";
+
 /// Flags about TLS, shared by all verbs that connect to a server.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct TlsArgs {

@@ -280,9 +280,8 @@ mod tests {
     /// The words of an example.
     fn words(line: &str) -> Vec<OsString> {
         // The rest is for the shell.
-        let line = [" > plan.toml", " > urls.txt"]
-            .iter()
-            .fold(line, |line, file| line.strip_suffix(file).unwrap_or(line));
+        let shell = [" > plan.toml", " > urls.txt", " > ~/.zfunc/_springload", " | man -l -"];
+        let line = shell.iter().fold(line, |line, file| line.strip_suffix(file).unwrap_or(line));
         let words = crate::plan::words(&format!("springload {line}")).unwrap();
         words.into_iter().map(OsString::from).collect()
     }
@@ -460,6 +459,19 @@ mod tests {
     }
 
     #[test]
+    fn only_verbs_with_a_report_promise_a_warning_in_it() {
+        let warns = |command: &Command| {
+            let insecure = command.get_arguments().find(|it| it.get_long() == Some("insecure"));
+            let long = insecure.and_then(Arg::get_long_help).map(ToString::to_string);
+            long.unwrap_or_default().contains("every report warns")
+        };
+        let of = |name: &str| VERBS.iter().find(|it| it.name == name).expect(name).grammar();
+        assert!(warns(&of("run")) && warns(&of("http")));
+        assert!(!warns(&of("clean")) && !warns(&of("shell")));
+        assert!(of("hbase").get_subcommands().all(|it| !warns(it)));
+    }
+
+    #[test]
     fn the_long_help_has_all_flags() {
         for verb in VERBS.iter() {
             let text = help(verb, "--help");
@@ -469,6 +481,12 @@ mod tests {
                 // A sentence as a whole, not what is left of one.
                 let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
                 assert_eq!(long, long.trim(), "{argument}");
+                let short = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                for text in [&short, &long] {
+                    // Terminals show Markdown as it is.
+                    assert!(!text.contains('`'), "{} {argument}: {text}", verb.name);
+                    assert!(!text.ends_with('.'), "{} {argument}: {text}", verb.name);
+                }
             }
             let text: Vec<_> = text.split_whitespace().filter(|word| *word != "\\").collect();
             let text = text.join(" ");

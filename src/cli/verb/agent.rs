@@ -16,8 +16,8 @@ const POD: &str = "JOB_COMPLETION_INDEX";
 const INDEX_HELP: &str =
     "The number of this agent, from 0 [default: the variable JOB_COMPLETION_INDEX]";
 
-const JOIN_HELP: &str = "The coordinator that listens for agents, which says the run and the number: \
-    tls://HOST:PORT, or tcp://127.0.0.1:PORT on the same machine";
+const JOIN_HELP: &str = "The coordinator that listens for agents, which assigns the run and agent \
+    number: tls://HOST:PORT, or tcp://127.0.0.1:PORT on the same machine";
 
 /// `springload agent`.
 #[derive(Debug, clap::Args)]

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Audit {
     run: PathBuf,
     /// Server or database to look in, or several, one after the other [default: that of the run]
     ///
-    /// The address of a server, such as `http://host:port`, or of a database on it [default: that
+    /// The address of a server, such as http://host:port, or of a database on it [default: that
     /// of the run]. Several, such as the nodes of a cluster, are audited one by one, each with its
     /// own report: in --output, the folders node1, node2 and so on
     target: Vec<String>,

@@ -5,7 +5,7 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::credentials::{CredentialArgs, Servers};
 use crate::cli::flags::schema_source::TIMEOUT_NS;
 use crate::cli::flags::target::named;
-use crate::cli::flags::tls::TlsArgs;
+use crate::cli::flags::tls::{INSECURE_HELP, TlsArgs};
 use crate::cli::print::print;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::driver::{Leftover, Opening, Scratch, TargetAsked, TargetError, TargetPlan};
@@ -20,6 +20,7 @@ const TARGET_HELP: &str =
 
 /// `springload clean`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("insecure", |it| it.long_help(INSECURE_HELP)))]
 pub(in crate::cli) struct Clean {
     #[arg(help = TARGET_HELP)]
     target: Option<String>,

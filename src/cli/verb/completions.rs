@@ -31,7 +31,7 @@ impl Verb for Completions {
     const FAMILY: Family = Family::Tools;
     const EXAMPLES: [Example; 3] = [
         ("Bash", "completions bash"),
-        ("Zsh, into a folder of its $fpath", "completions zsh"),
+        ("Zsh, into a folder of its $fpath", "completions zsh > ~/.zfunc/_springload"),
         ("Fish", "completions fish"),
     ];
 
@@ -83,7 +83,7 @@ impl Verb for Man {
     const ABOUT: &'static str = "Print the man page, or write all of them";
     const FAMILY: Family = Family::Tools;
     const EXAMPLES: [Example; 3] = [
-        ("The main page, as a man page", "man"),
+        ("The main page, as a man page", "man | man -l -"),
         ("The pages of all verbs", "man --out man1"),
         ("Pages where man will find them", "man --out /usr/local/share/man/man1"),
     ];

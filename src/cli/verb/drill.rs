@@ -30,8 +30,8 @@ pub(in crate::cli) struct Drill {
     credentials: CredentialArgs,
     /// A shell command that breaks something
     ///
-    /// A shell command that breaks something, such as 'kill -STOP 4711'. Whatever becomes of it and
-    /// of the run, --start is run after it
+    /// A shell command that breaks something, such as 'kill -STOP 4711'. --start always runs
+    /// afterwards, even if this command or the run fails
     #[arg(long, value_name = "COMMAND")]
     stop: Option<String>,
     /// The shell command that mends it
@@ -48,9 +48,9 @@ pub(in crate::cli) struct Drill {
     maintenance: Option<String>,
     /// Cut the load off from this node instead
     ///
-    /// Cut the load off from this node of CouchDB instead of running commands, as a network does
-    /// that loses all packets: its address, or its place among the targets, from 1. The nodes
-    /// still reach each other
+    /// Cut the load off from this node of CouchDB instead of running commands, as if the network
+    /// dropped every packet: its address, or its place among the targets, from 1. The nodes still
+    /// reach each other
     #[arg(long, value_name = "NODE")]
     partition: Option<String>,
     /// How long the load runs before something is broken
@@ -70,7 +70,7 @@ pub(in crate::cli) struct Drill {
     /// How long each command may take
     ///
     /// How long each command may take. A --stop that has not ended by then is killed, and a --start
-    /// is left running; either makes the drill not valid
+    /// is left running; either invalidates the drill
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = plan::duration_ns)]
     command_timeout: u64,
     /// Do not look for acknowledged writes at the end
@@ -87,7 +87,7 @@ pub(in crate::cli) struct Drill {
 
 impl Verb for Drill {
     const NAME: &'static str = "drill";
-    const ABOUT: &'static str = "Break something under load, mend it, and report what came of it";
+    const ABOUT: &'static str = "Break something under load, mend it, and report the outcome";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str = "target user stop start maintenance partition before broken after \
         timeout output";
@@ -96,10 +96,7 @@ impl Verb for Drill {
             "A node is killed and started again",
             "drill a:5984 b:5984 --stop 'ssh b halt' --start 'ssh b up'",
         ),
-        (
-            "A server stands still",
-            "drill redis://h --stop 'docker pause r' --start 'docker unpause r'",
-        ),
+        ("A server freezes", "drill redis://h --stop 'docker pause r' --start 'docker unpause r'"),
         ("A node in maintenance mode", "drill a:5984 b:5984 c:5984 -u ann --maintenance c:5984"),
     ];
     const EXITS: Statuses = Exit::WITHOUT_BASELINE;

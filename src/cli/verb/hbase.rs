@@ -2,7 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::tls::TlsArgs;
+use crate::cli::flags::tls::{INSECURE_HELP, TlsArgs};
 use crate::cli::print::print;
 use crate::driver::{NewTable, Opening, SplitsAsked, TargetAsked};
 use crate::mistake::Flagged;
@@ -26,6 +26,7 @@ enum Tool {
 
 /// `springload hbase create-table`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("insecure", |it| it.long_help(INSECURE_HELP)))]
 struct CreateTable {
     /// hbase[s]://[user@]host[:port][,host[:port]...]/table
     target: String,

@@ -94,8 +94,7 @@ pub(in crate::cli) struct Http {
     http2: bool,
     /// Users that share a connection, with --http2
     ///
-    /// How many users share a connection with --http2: the requests that are under way on it at a
-    /// time
+    /// How many users share a connection with --http2: concurrent requests per connection
     #[arg(long, value_name = "N", requires = "http2", value_parser = streams)]
     streams: Option<NonZeroU32>,
     /// Resend any request whose connection closes without an answer, even one that the server might
@@ -141,13 +140,14 @@ pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<U
 
 impl Verb for Http {
     const NAME: &'static str = "http";
-    const ABOUT: &'static str = "Request a list of URLs, as fast as answers come or at a rate";
+    const ABOUT: &'static str =
+        "Request a list of URLs, as fast as the server answers or at a rate";
     const FAMILY: Family = Family::Measure;
     const OFTEN: bool = true;
     const BRIEF: &'static str =
         "urls file request data header user connections rate duration ops fail_if output";
     const EXAMPLES: [Example; 3] = [
-        ("As fast as answers come, for 15 s", "http http://localhost:5984/"),
+        ("As fast as the server answers, for 15 s", "http http://localhost:5984/"),
         (
             "A list of URLs, 500 requests per second",
             "http -f urls.txt -r 500 -d 1m --fail-if 'request.p99 > 50ms'",

@@ -27,16 +27,16 @@ pub(in crate::cli) struct Replicate {
     push: bool,
     /// Time between marker documents
     ///
-    /// Time between the documents that are written to each source beside the load, and looked for
-    /// at each target
+    /// Time between marker documents written to each source and looked up at each target, beside
+    /// the load
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = plan::duration_ns)]
     marker_every: u64,
     /// How long replications may take to begin
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = plan::duration_ns)]
     start_timeout: u64,
-    /// How long targets may take to have everything
+    /// How long targets may take to catch up
     ///
-    /// How long targets may take to have everything that is stored, before the load and after it
+    /// How long targets may take to catch up, before the load and after it
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::duration_ns)]
     converge_timeout: u64,
     #[command(flatten)]
@@ -52,9 +52,9 @@ pub(in crate::cli) struct Replicate {
 }
 
 const ADDRESSES: &str = "Two CouchDB servers or more; the first is loaded";
-const LONG_ADDRESSES: &str = "The addresses of two CouchDB servers, or of databases on them, or of \
-    more. The load goes to the first. A server may be given several times: each time, it gets a \
-    database of its own. The servers must reach each other at these addresses";
+const LONG_ADDRESSES: &str = "The addresses of two or more CouchDB servers or databases. The load \
+    goes to the first. A server may be given several times: each time, it gets a database of its \
+    own. The servers must reach each other at these addresses";
 
 const TOPOLOGIES: [(&str, &str, Topology); 4] = [
     ("fan-out", "The first to each of the others", Topology::FanOut),

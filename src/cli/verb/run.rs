@@ -120,7 +120,7 @@ pub(in crate::cli) struct Settings {
     databases: Option<u64>,
     /// What to do about compaction during the run
     ///
-    /// What to do about compaction during the run: leave it to CouchDB, keep it away from the run's
+    /// What to do about compaction during the run: leave it to CouchDB, prevent it for the run's
     /// databases, or ask for it as the measured operations begin
     #[arg(long, value_name = "MODE", default_value = "auto", value_parser = choice(&COMPACTIONS))]
     compaction: CompactionPlan,
@@ -140,8 +140,8 @@ pub(in crate::cli) struct Settings {
     load: LoadArgs,
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Wait this long for a server that goes away during the fill, and resend what it did not
-    /// answer [default: wait as long as --give-up and resend nothing]
+    /// If the server disappears during the fill, wait this long for it and resend unanswered
+    /// requests [default: wait as long as --give-up and resend nothing]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     wait_for_server: Option<u64>,
     /// Record how the fill rate changes with the size of the database

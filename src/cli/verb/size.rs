@@ -28,9 +28,9 @@ pub(in crate::cli) struct Size {
     /// of nodes it was made with [default: as many as it was given addresses]
     #[arg(long, value_name = "[N=]MAX", required = true, value_parser = from)]
     from: Vec<From>,
-    /// Limits that the searches must have kept to
+    /// Limits the searches must have used
     ///
-    /// Limits that the searches must have kept to; may be repeated [default: whatever they did]
+    /// Limits the searches must have used; may be repeated [default: any]
     #[arg(long, value_name = "EXPR")]
     slo: Vec<Threshold>,
     /// How many may be lost while the rest still carry the rate [default: 1 node, 0 shards]

@@ -91,7 +91,7 @@ pub(in crate::cli) struct Siege {
     /// Count redirects as answers instead of following them
     #[arg(long)]
     pub(super) no_follow: bool,
-    /// Do not fetch the resources of a page; springload never does
+    /// Do not fetch the resources of a page: accepted for compatibility; springload never does
     #[arg(long)]
     pub(super) no_parser: bool,
     /// Send {{...}} literally

@@ -53,13 +53,13 @@ pub(in crate::cli) struct Ab {
     settings: Settings,
     #[command(flatten)]
     credentials: CredentialArgs,
-    /// Settings of side A only, such as '--batch 100'
+    /// Settings for side A only, such as '--batch 100'
     ///
-    /// Settings of side A, the baseline, only: flags of springload run, or a TARGET, quoted as one
+    /// Settings for side A (the baseline) only: flags of springload run, or a TARGET, quoted as one
     /// word, such as '--batch 100'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     a: Option<String>,
-    /// Settings of side B only, such as '--batch 1000'
+    /// Settings for side B only, such as '--batch 1000'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     b: Option<String>,
     /// A shell command before each run of A

@@ -29,7 +29,7 @@ pub(in crate::cli) struct K8s {
     /// The container image, with springload in its PATH
     #[arg(long, value_name = "IMAGE")]
     image: String,
-    /// The name of the run that the agents join [default: a new one]
+    /// The name of the run that the agents join [default: generated]
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
     /// Prefix of the names of the Jobs [default: springload-ID]

@@ -94,7 +94,7 @@ pub(in crate::cli) struct Max {
     /// Another command line to search with, such as http -f urls.txt
     ///
     /// What to run in each step instead of springload run: a command line of http, burst or ycsb
-    /// run, without a level or a length
+    /// run, without a rate, connections or duration
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -9,7 +9,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::target::named;
-use crate::cli::flags::tls::TlsArgs;
+use crate::cli::flags::tls::{INSECURE_HELP, TlsArgs};
 use crate::cli::print::print;
 use crate::clock::Clock;
 use crate::plan::Invalid;
@@ -30,6 +30,7 @@ const TARGET_HELP: &str = "http(s)://[user:password@]host:port[/database], the a
 
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(mut_arg("insecure", |it| it.long_help(INSECURE_HELP)))]
 pub(in crate::cli) struct Shell {
     #[arg(help = TARGET_HELP)]
     pub(in crate::cli) target: Option<String>,
@@ -38,7 +39,7 @@ pub(in crate::cli) struct Shell {
     pub(in crate::cli) table: Option<String>,
     /// A plan file, whose operations can be done
     ///
-    /// A plan file, whose operations can be done with `do NAME`; it is not run.
+    /// A plan file, whose operations can be done with do NAME; it is not run
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) plan: Option<PathBuf>,
     /// An operation of your own, as for run; may be repeated
