@@ -16,12 +16,14 @@ pub(super) async fn beat(shared: Rc<Shared>, sleeper: Sleeper) {
         sleeper.sleep_until(wake_at).await;
         let now = clock.now();
         shared.watch.look(now);
+        let end = shared.tickets.stopped().map_or(end, |stopped| stopped.min(end));
         let mut heartbeat = shared.watch.heartbeat.borrow_mut();
         heartbeat.late(now.saturating_sub(wake_at));
         if now >= end && heartbeat.at_end.is_none() {
             heartbeat.at_end = Some(heartbeat.used(now));
         }
         let mut recorder = shared.recorder.borrow_mut();
+        recorder.end_at(end);
         if let Some((second, waited_ns)) = heartbeat.full_second(now) {
             recorder.waited(second, waited_ns);
         }

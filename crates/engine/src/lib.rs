@@ -31,9 +31,10 @@ pub use deal::{Deal, ShardWork, Worked, Workloads, carry_out};
 pub use drive::{Lane, LaneResult};
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Details, ShardPlan, ShardResult, run_shard};
+pub use share::LoadCounts;
 pub use start::Start;
 pub use stop::{Patience, Stop, StopReason};
-pub use tickets::{LoadCounts, Ticket, Tickets};
+pub use tickets::{Ticket, Tickets};
 pub use turn::turn_ns;
 pub use watch::Watched;
 

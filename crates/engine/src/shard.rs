@@ -6,10 +6,10 @@ use super::doubt::doubt;
 use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, Suspicion, run_lane};
 use super::growth::Growth;
 use super::pace::Pace;
-use super::share::Share;
+use super::share::{LoadCounts, Share};
 use super::start::{Place, Start};
 use super::stop::{Patience, Stop};
-use super::tickets::{LoadCounts, Tickets};
+use super::tickets::Tickets;
 use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
@@ -301,12 +301,13 @@ async fn run_any<T: Target>(
     let issued = shared.issued.map(Cell::get);
     let load = shared.tickets.counts();
     let pool = shared.tickets.pool();
+    let stopped_ns = shared.tickets.stopped().map(|at| at.saturating_sub(start));
     shared.recorder.borrow_mut().finish();
     shared.watch.look(plan.clock.now());
     shared.watch.left_over(shared.tickets.left_over().into_iter());
     let fill = shared.fill.as_ref().map(RefCell::take).unwrap_or_default();
     let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
-    let mut watched = Watched { pool, ..shared.watch.finish(plan.clock) };
+    let mut watched = Watched { pool, stopped_ns, ..shared.watch.finish(plan.clock) };
     let nodes = nodes(opened.nodes(), &mut watched);
     let (lanes, sent) = (done, tally.sums());
     Ok(ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent })

@@ -10,6 +10,8 @@ mod heed;
 mod pool;
 #[path = "result_tests.rs"]
 mod result;
+#[path = "stopped_tests.rs"]
+mod stopped;
 #[path = "wait_tests.rs"]
 mod wait;
 #[path = "within_tests.rs"]
@@ -46,6 +48,8 @@ struct Run {
     totals: Totals,
     load: LoadCounts,
     pool: Option<crate::measure::PoolLog>,
+    backlog: Option<crate::measure::Backlog>,
+    stopped_ns: Option<Nanos>,
     elapsed_s: f64,
     /// For how long the connections had nothing to do.
     idle_ns: Nanos,
@@ -162,6 +166,8 @@ async fn run_from<T: Target, W: Workload + 'static>(
         totals,
         load: result.load,
         pool: result.watched.pool,
+        backlog: result.watched.backlog,
+        stopped_ns: result.watched.stopped_ns,
         elapsed_s,
         idle_ns,
         starts,

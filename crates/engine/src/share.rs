@@ -1,9 +1,12 @@
-//! One shard's part of a stage, and how often it checks whether the stage is over.
+//! One shard's part of a stage, what became of it, and how often it checks whether the stage is
+//! over.
 
 use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
 
 /// How often waiting connections check whether they should stop.
 pub(super) const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
+
 /// One shard's part of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
@@ -17,4 +20,24 @@ pub(super) struct Share {
     pub(super) all: usize,
     /// The number of operations of its connections, if it is limited.
     pub(super) operations: Option<u64>,
+}
+
+/// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadCounts {
+    /// Operations that were due.
+    pub offered: u64,
+    /// Operations that were begun.
+    pub begun: u64,
+    /// Operations dropped because too many were waiting or in flight.
+    pub dropped: u64,
+    /// Operations still waiting when the stage ended.
+    pub unsent: u64,
+}
+
+/// A shard's part of `total`, if that is distributed to `connections` in turn, and these to shards
+/// in turn.
+pub(super) fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u64 {
+    let own = (shard as u64..connections).step_by(shards);
+    own.map(|c| total / connections + u64::from(c < total % connections)).sum()
 }

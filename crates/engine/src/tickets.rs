@@ -6,13 +6,12 @@
 use super::nap::{Between, NAP_NS, Naps};
 use super::pace::Pace;
 use super::pauses::Pauses;
-use super::share::{STOP_CHECK_NS, Share};
+use super::share::{LoadCounts, STOP_CHECK_NS, Share, share_out};
 use super::stop::Stop;
 use super::usage::{Need, Usage};
 use crate::clock::{Clock, Nanos, Sleeper};
 use crate::measure::PoolLog;
 use crate::net::ShardContext;
-use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -33,26 +32,6 @@ pub struct Ticket {
     pub awaited: bool,
 }
 
-/// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadCounts {
-    /// Operations that were due.
-    pub offered: u64,
-    /// Operations that were begun.
-    pub begun: u64,
-    /// Operations dropped because too many were waiting or in flight.
-    pub dropped: u64,
-    /// Operations still waiting when the stage ended.
-    pub unsent: u64,
-}
-
-/// A shard's part of `total`, if that is distributed to `connections` in turn, and these to shards
-/// in turn.
-fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u64 {
-    let own = (shard as u64..connections).step_by(shards);
-    own.map(|c| total / connections + u64::from(c < total % connections)).sum()
-}
-
 /// The tickets of one shard.
 pub struct Tickets {
     clock: Clock,
@@ -71,6 +50,8 @@ struct Queue {
     steps: Box<dyn Iterator<Item = Nanos>>,
     /// When the next operation is due.
     next: Option<Nanos>,
+    /// Up to when operations have fallen due: since then, the stage may have been stopped.
+    filled: Nanos,
     /// How many operations have yet to become due, if their number is limited.
     left: u64,
     due: VecDeque<Nanos>,
@@ -118,6 +99,7 @@ impl Tickets {
                     slack_ns: *slack_ns,
                     steps: Box::new(schedule.steps(of, all as u64)),
                     next: None,
+                    filled: start,
                     left: operations.unwrap_or(u64::MAX),
                     due: VecDeque::new(),
                     in_flight: 0,
@@ -269,8 +251,13 @@ impl Tickets {
         self.counts.set(counts);
     }
 
-    /// Queues the operations that are due by `now`.
+    /// Queues the operations that are due by `now`. Once the stage is stopped, no more fall due,
+    /// though answers are still awaited.
     fn fill(&self, queue: &mut Queue, now: Nanos) {
+        if self.stop.reason().is_some() {
+            return;
+        }
+        queue.filled = queue.filled.max(now);
         while let Some(due) = queue.next
             && due <= now
             && due < self.end
@@ -359,6 +346,12 @@ impl Tickets {
             queue.left == 0 && queue.due.is_empty()
         };
         self.over(self.clock.now()) || self.queue.as_ref().is_some_and(spent)
+    }
+
+    /// Up to when operations fell due, if an open loop was stopped.
+    pub(super) fn stopped(&self) -> Option<Nanos> {
+        let queue = self.queue.as_ref()?;
+        self.stop.reason().map(|_| queue.borrow().filled)
     }
 
     /// The demand for connections; empty in a closed loop.

@@ -93,6 +93,10 @@ pub struct Watched {
     /// How the connections were used, in an open loop.
     #[serde(default)]
     pub pool: Option<PoolLog>,
+    /// Up to when operations fell due, from the common start, in nanoseconds, if an open loop was
+    /// stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<Nanos>,
 }
 
 impl Watch {
@@ -284,7 +288,8 @@ impl Watch {
         let nodes = self.nodes.into_inner();
         let nodes = nodes.iter().map(|node| node.finish(&loss.pauses)).collect();
         let backlog = self.open.map(|open| open.backlog.into_inner());
-        Watched { loss, outage: self.outage.into_inner(), silences, nodes, backlog, pool: None }
+        let outage = self.outage.into_inner();
+        Watched { loss, outage, silences, nodes, backlog, pool: None, stopped_ns: None }
     }
 }
 

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// The number of windows in a schedule. Means over windows, rather than moments, give bursts of
 /// arrivals and single slow answers little weight.
 const WINDOWS: usize = 16;
+/// Sums are kept for this many steps, of which windows are made: those of a schedule that was
+/// stopped are shorter.
+const STEPS: usize = 16 * WINDOWS;
 /// The windows that are compared: around the middle and at the end. The first ones belong to the
 /// start of the run and are ignored.
 const EARLY: Range<usize> = 6..10;
@@ -16,13 +19,13 @@ const LATE: Range<usize> = 12..16;
 /// Growth within this many standard deviations of the windows' scatter is chance.
 const CHANCE: f64 = 4.0;
 
-/// Sums up the time that operations were waiting or in flight in each window.
+/// Sums up the time that operations were waiting or in flight in each step of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     start: Nanos,
-    /// The length of a window; 0 if the schedule has no end.
+    /// The length of a step; 0 if the schedule is shorter than that.
     width: Nanos,
-    sums_ns: [u128; WINDOWS],
+    sums_ns: Vec<u128>,
 }
 
 impl Backlog {
@@ -31,7 +34,7 @@ impl Backlog {
 
     /// The backlog of a schedule of `length_ns` that begins at `start`.
     pub fn new(start: Nanos, length_ns: Nanos) -> Self {
-        Self { start, width: length_ns / WINDOWS as Nanos, ..Self::default() }
+        Self { start, width: length_ns / STEPS as Nanos, sums_ns: vec![0; STEPS] }
     }
 
     /// Adds an operation by the times at which it became due and ended.
@@ -57,25 +60,36 @@ impl Backlog {
     /// Adds another shard's backlog.
     pub fn merge(&mut self, other: &Self) {
         (self.start, self.width) = (other.start, other.width);
-        for (sum, part) in self.sums_ns.iter_mut().zip(other.sums_ns) {
-            *sum += part;
+        self.sums_ns.resize(self.sums_ns.len().max(other.sums_ns.len()), 0);
+        for (sum, part) in self.sums_ns.iter_mut().zip(&other.sums_ns) {
+            *sum += *part;
         }
     }
 
-    /// By how many operations the backlog has grown from the middle of the schedule to its end, and
-    /// the time in between, in seconds. `rates` holds the mean rates of both windows: by Little's
-    /// law, proportionally more is in flight at a higher rate. Growth that may be due to chance
-    /// counts as 0: growth within the scatter of the windows around a straight line or, where
-    /// arrivals are `random`, within two standard deviations of a Poisson count of that size.
-    pub fn growth(&self, rates: [f64; 2], random: bool) -> (f64, f64) {
-        let means = self.sums_ns.map(|sum| sum as f64 / self.width.max(1) as f64);
+    /// By how many operations the backlog has grown from the middle of the schedule to its end,
+    /// `over_ns` after its start if it was stopped then, and the time in between, in seconds; 0 if
+    /// that was too short. `rates` holds the mean rates of both windows: by Little's law,
+    /// proportionally more is in flight at a higher rate. Growth that may be due to chance counts
+    /// as 0: growth within the scatter of the windows around a straight line or, where arrivals are
+    /// `random`, within two standard deviations of a Poisson count of that size.
+    pub fn growth(&self, rates: [f64; 2], random: bool, over_ns: Nanos) -> (f64, f64) {
+        let full = over_ns.checked_div(self.width).map_or(0, |steps| steps as usize);
+        let full = full.min(self.sums_ns.len());
+        let each = full / WINDOWS;
+        if each == 0 {
+            return (0.0, 0.0);
+        }
+        let width = self.width * each as Nanos;
+        let steps = &self.sums_ns[full - each * WINDOWS..full];
+        let in_window = |steps: &[u128]| steps.iter().sum::<u128>() as f64 / width as f64;
+        let means: Vec<f64> = steps.chunks_exact(each).map(in_window).collect();
         let mean = |of: Range<usize>| means[of.clone()].iter().sum::<f64>() / of.len() as f64;
         let (early, late) = (mean(EARLY), mean(LATE));
         let rise = if rates[0] > 0.0 { (rates[1] / rates[0]).max(1.0) } else { 1.0 };
         let grown = late - early * rise;
         let arrivals = if random { 2.0 * (late + early).sqrt() } else { 0.0 };
         let chance = (CHANCE * scatter(&means[EARLY.start..LATE.end])).max(arrivals).max(1.0);
-        let apart = (LATE.start - EARLY.start) as Nanos * self.width;
+        let apart = (LATE.start - EARLY.start) as Nanos * width;
         (if grown > chance { grown } else { 0.0 }, apart as f64 / SECOND_NS as f64)
     }
 }
@@ -109,7 +123,7 @@ mod tests {
         for n in 0..5_000 {
             backlog.add(7 + n * MS, 7 + (n + taken_ms(n)) * MS);
         }
-        let (grown, in_s) = backlog.growth([1_000.0; 2], false);
+        let (grown, in_s) = backlog.growth([1_000.0; 2], false, Nanos::MAX);
         grown / in_s
     }
 
@@ -127,14 +141,33 @@ mod tests {
         assert!((190.0..210.0).contains(&grown), "{grown}/s of 200/s");
     }
 
+    /// 200/s, planned for 20 s and stopped after 4 s.
+    #[test]
+    fn a_schedule_that_was_stopped_is_judged_by_its_time_until_then() {
+        let grown = |taken_ms: fn(u64) -> u64, over_ms: u64| {
+            let mut backlog = Backlog::new(7, 20_000 * MS);
+            for due_ms in (0..4_000).step_by(5) {
+                backlog.add(7 + due_ms * MS, 7 + (due_ms + taken_ms(due_ms)) * MS);
+            }
+            backlog.growth([200.0; 2], false, over_ms * MS)
+        };
+        assert!(grown(|_| 500, 4_000).0 < 1e-9, "they are awaited after the stop");
+        // The server does 100/s.
+        let (more, in_s) = grown(|due_ms| due_ms, 4_000);
+        assert!((95.0..105.0).contains(&(more / in_s)), "{more} in {in_s} s");
+        assert!((1.3..1.5).contains(&in_s), "{in_s} s");
+        let (more, in_s) = grown(|due_ms| due_ms, 1_200);
+        assert!(more + in_s < 1e-9, "in less than a sixteenth of the schedule");
+    }
+
     #[test]
     fn a_rate_that_doubles_may_double_what_is_under_way() {
         let mut backlog = Backlog::new(0, 8_000 * MS);
         for n in 0..8_000 {
             backlog.add(n * MS, (n + 400 + n.saturating_sub(3_000) * 2 / 25) * MS);
         }
-        assert!(backlog.growth([1_000.0, 1_000.0], false).0 > 0.0);
-        assert!(backlog.growth([1_000.0, 2_000.0], false).0 < 1e-9);
+        assert!(backlog.growth([1_000.0, 1_000.0], false, Nanos::MAX).0 > 0.0);
+        assert!(backlog.growth([1_000.0, 2_000.0], false, Nanos::MAX).0 < 1e-9);
     }
 
     #[test]
@@ -151,7 +184,7 @@ mod tests {
         let mut sum = Backlog::default();
         sum.merge(&half(1_000));
         sum.merge(&half(500));
-        let (grown, in_s) = sum.growth([1.0; 2], false);
+        let (grown, in_s) = sum.growth([1.0; 2], false, Nanos::MAX);
         assert!((grown - 9.0).abs() < 1e-9 && (in_s - 6.0).abs() < 1e-9, "{grown} in {in_s} s");
     }
 
@@ -169,7 +202,7 @@ mod tests {
             let uniform = (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / 2f64.powi(53);
             due += if random { -(1.0 - uniform).ln() / rate } else { 1.0 / rate };
         }
-        let (grown, in_s) = backlog.growth([rate; 2], random);
+        let (grown, in_s) = backlog.growth([rate; 2], random, Nanos::MAX);
         grown / in_s
     }
 
@@ -196,15 +229,16 @@ mod tests {
         // the middle and at the end.
         const AROUND: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
         let mut backlog = Backlog::new(0, 16 * SECOND_NS);
-        for (n, (sum, around)) in backlog.sums_ns[6..].iter_mut().zip(AROUND).enumerate() {
+        let windows = backlog.sums_ns.chunks_exact_mut(STEPS / WINDOWS).skip(6);
+        for (n, (sums, around)) in windows.zip(AROUND).enumerate() {
             let mean = early + more * (n as f64 - 1.5) + scatter * around;
-            *sum = (mean * 1e9).round() as u128;
+            sums.fill((mean * 1e9 / 16.0).round() as u128);
         }
         backlog
     }
 
     fn grows(backlog: &Backlog, random: bool) -> bool {
-        backlog.growth([500.0; 2], random).0 > 0.0
+        backlog.growth([500.0; 2], random, Nanos::MAX).0 > 0.0
     }
 
     #[test]
@@ -233,17 +267,19 @@ mod tests {
     fn one_operation_more_is_no_growth() {
         let more = |more: f64| {
             let mut backlog = line(10.0, 0.0, 0.0);
-            for (n, sum) in backlog.sums_ns[10..].iter_mut().enumerate() {
-                *sum += ((n as f64 + 1.0) / 3.0 * more * 1e9).min(more * 1e9).round() as u128;
+            let windows = backlog.sums_ns.chunks_exact_mut(STEPS / WINDOWS).skip(10);
+            for (n, sums) in windows.enumerate() {
+                let added = ((n as f64 + 1.0) / 3.0).min(1.0) * more * 1e9 / 16.0;
+                sums.iter_mut().for_each(|sum| *sum += added.round() as u128);
             }
-            backlog.growth([500.0; 2], false).0
+            backlog.growth([500.0; 2], false, Nanos::MAX).0
         };
         assert!(more(1.0) < 1e-9 && (more(2.0) - 2.0).abs() < 1e-9, "{} {}", more(1.0), more(2.0));
     }
 
     #[test]
     fn where_nothing_was_due_no_rate_explains_growth() {
-        let grown = line(400.0, 10.0, 0.0).growth([0.0, 500.0], false).0;
+        let grown = line(400.0, 10.0, 0.0).growth([0.0, 500.0], false, Nanos::MAX).0;
         assert!((grown - 60.0).abs() < 1e-6, "{grown}");
     }
 
@@ -252,13 +288,17 @@ mod tests {
         let mut backlog = Backlog::new(16_000 * MS, 8_000 * MS);
         backlog.add(30_000 * MS, 40_000 * MS);
         backlog.add(9_000 * MS, 16_000 * MS);
-        assert_eq!(backlog.sums_ns, [0; WINDOWS]);
+        let windows = |backlog: &Backlog| {
+            let windows = backlog.sums_ns.chunks_exact(STEPS / WINDOWS);
+            windows.map(|steps| steps.iter().sum::<u128>()).collect::<Vec<_>>()
+        };
+        assert_eq!(windows(&backlog), [0; WINDOWS]);
         backlog.add(23_900 * MS, Nanos::MAX);
         backlog.add(15_000 * MS, 16_300 * MS);
         let mut sums = [0; WINDOWS];
         sums[15] = u128::from(100 * MS);
         sums[0] = u128::from(300 * MS);
-        assert_eq!(backlog.sums_ns, sums);
+        assert_eq!(windows(&backlog), sums);
         let mut endless = Backlog::new(0, Nanos::MAX - 5);
         endless.add(3, 9);
         Backlog::new(0, 3).add(1, 2);

@@ -42,6 +42,12 @@ impl Recorder {
         }
     }
 
+    /// Notes that the last operation was due to start at `end`, if that is earlier than planned:
+    /// the stage was stopped.
+    pub fn end_at(&mut self, end: Nanos) {
+        self.end = self.end.min(end);
+    }
+
     /// Records one finished request in the second in which it was done.
     #[inline]
     pub fn record(&mut self, sample: &Sample<'_>) {

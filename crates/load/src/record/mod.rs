@@ -152,7 +152,8 @@ pub struct StageRecord {
     /// The time from the common start of all connections to the last response, in seconds.
     pub elapsed_s: f64,
     /// The time that rates refer to, in seconds: without the wait for the last operations, if the
-    /// plan limits how long operations are started. Absent in older records.
+    /// plan limits how long operations are started or a load at a rate was stopped. Absent in older
+    /// records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub measured_s: f64,
     /// What happened to the operations that were due.

@@ -1,5 +1,6 @@
 //! Makes the record of a stage from the results of its shards.
 
+use super::window::{peak_per_s, window_ns};
 use crate::account::{Account, Facts, LoadFacts, Reading, ThreadFacts, silence_ns};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
@@ -27,6 +28,8 @@ pub(super) struct Collected {
     series: Series,
     load: LoadCounts,
     elapsed_ns: Nanos,
+    /// Up to when operations fell due, from the start, if an open loop was stopped.
+    stopped_ns: Option<Nanos>,
     cpu_ns: Nanos,
     threads: Vec<ThreadLoss>,
     /// One for each process.
@@ -106,6 +109,7 @@ impl Collected {
             series,
             load: LoadCounts::default(),
             elapsed_ns: 0,
+            stopped_ns: None,
             cpu_ns: 0,
             threads: Vec::new(),
             outages: vec![OutageLog::default()],
@@ -167,6 +171,7 @@ impl Collected {
         (part.elapsed_ns, part.cpu_ns) = (shard.elapsed_ns, shard.cpu_ns);
         (part.silences, part.pool) = (Some(shard.watched.silences), shard.watched.pool);
         part.backlog = shard.watched.backlog.unwrap_or_default();
+        part.stopped_ns = shard.watched.stopped_ns;
         part.threads.push(shard.watched.loss);
         part.lanes = shard.lanes;
         self.merge(part);
@@ -186,6 +191,9 @@ impl Collected {
         self.load.begun += part.load.begun;
         self.load.dropped += part.load.dropped;
         self.load.unsent += part.load.unsent;
+        // A stage was stopped early only if each of its shards was.
+        let both = self.stopped_ns.zip(part.stopped_ns).map(|(ours, theirs)| ours.max(theirs));
+        self.stopped_ns = if self.threads.is_empty() { part.stopped_ns } else { both };
         self.elapsed_ns = part.elapsed_ns.max(self.elapsed_ns);
         self.cpu_ns += part.cpu_ns;
         if let Some(theirs) = part.silences {
@@ -231,12 +239,17 @@ impl Collected {
         Nanos::from(seconds) * SECOND_NS
     }
 
+    /// The time over which rates are computed, in seconds: until the last operation was due.
+    fn measured_s(&self, stage: &StagePlan, connections: usize) -> f64 {
+        let ends = [window_ns(stage, connections), self.stopped_ns];
+        seconds(ends.into_iter().flatten().fold(self.elapsed_ns(), Nanos::min))
+    }
+
     /// The complete record of the stage, including its verdict.
     pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
         let elapsed_s = seconds(self.elapsed_ns());
-        let measured_s = window_ns(stage, frame.connections).map_or(elapsed_s, seconds);
-        let measured_s = measured_s.min(elapsed_s);
+        let measured_s = self.measured_s(stage, frame.connections);
         let operations = self.totals.summarize(measured_s);
         let requests: u64 =
             operations.iter().filter(|it| it.kind.is_request()).map(|it| it.requests).sum();
@@ -401,9 +414,10 @@ impl Collected {
     fn growth(&self, stage: &StagePlan, measured_s: f64) -> f64 {
         let Pace::Open { schedule, .. } = &stage.pace else { return 0.0 };
         let due_by = |share: f64| schedule.due_by((measured_s * share * SECOND_NS as f64) as Nanos);
+        let over_ns = (measured_s * SECOND_NS as f64).round() as Nanos;
         let rates = Backlog::WINDOWS.map(|(from, to)| due_by(to) - due_by(from));
         let random = schedule.arrivals == Arrivals::Poisson;
-        let (grown, in_s) = self.backlog.growth(rates, random);
+        let (grown, in_s) = self.backlog.growth(rates, random, over_ns);
         if in_s > 0.0 { grown / in_s } else { 0.0 }
     }
 
@@ -448,30 +462,8 @@ impl Collected {
     }
 }
 
-/// The highest rate of an open loop over an eighth of its time; 0 in a closed loop.
-fn peak_per_s(stage: &StagePlan, measured_s: f64) -> f64 {
-    let due_by = |eighths: u32| {
-        let offset_s = measured_s * f64::from(eighths) / 8.0;
-        stage.pace.due_by((offset_s * SECOND_NS as f64) as Nanos).unwrap_or(0.0)
-    };
-    let rates = (0..8).map(|at| (due_by(at + 1) - due_by(at)) * 8.0 / measured_s);
-    rates.fold(0.0, f64::max)
-}
-
 fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
-}
-
-/// The time during which operations are started according to the plan: the length of the stage, or
-/// until the last operation of an open loop is due. `None` if the plan does not say.
-pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> {
-    let Pace::Open { schedule, .. } = &stage.pace else { return stage.length_ns };
-    let planned = stage.work.planned(connections);
-    let last = planned.and_then(|operations| schedule.due(operations as f64));
-    match (stage.length_ns, last) {
-        (Some(length), Some(last)) => Some(length.min(last)),
-        (length, last) => length.or(last),
-    }
 }
 
 /// When the workers sent their first requests, as exact percentiles.

@@ -12,7 +12,8 @@ use crate::measure::{
 };
 use crate::op::Failure;
 use crate::record::Verdict;
-use crate::run::collect::{Collected, Frame, peak_per_s};
+use crate::run::collect::{Collected, Frame};
+use crate::run::window::peak_per_s;
 use std::cell::RefCell;
 
 /// When the stages of these tests begin.

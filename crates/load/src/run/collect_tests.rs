@@ -118,6 +118,44 @@ fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
     }
 }
 
+/// 20 s at 200/s, stopped after 4 s; the last answer comes half a second later.
+#[test]
+fn a_load_that_was_stopped_is_judged_by_its_time_until_then() {
+    let plan = stage(at_rate(200.0, 20), None, Some(20 * SECOND_NS));
+    // `taken_ms` is how long an operation takes that is due after so many milliseconds.
+    let of = |stopped_s: [Option<u64>; 2], taken_ms: fn(u64) -> u64| {
+        let mut backlog = Backlog::new(3 * SECOND_NS, 20 * SECOND_NS);
+        for due_ms in (0..4_000).step_by(5) {
+            let due = 3 * SECOND_NS + due_ms * MS;
+            backlog.add(due, due + taken_ms(due_ms) * MS);
+        }
+        let mut collected = Collected::new(reads(800, 100), Series::default());
+        let backlogs = [backlog, Backlog::new(3 * SECOND_NS, 20 * SECOND_NS)];
+        for (stopped_s, backlog) in stopped_s.into_iter().zip(backlogs) {
+            let mut part = shard(400, 4_500 * MS, ThreadLoss::default());
+            part.load = LoadCounts { offered: 400, begun: 400, ..LoadCounts::default() };
+            part.watched.stopped_ns = stopped_s.map(|seconds| seconds * SECOND_NS);
+            part.watched.backlog = Some(backlog);
+            collected.add(part);
+        }
+        record(&collected, &plan)
+    };
+    let healthy = of([Some(4), Some(4)], |_| 500);
+    close(healthy.measured_s, 4.0);
+    close(healthy.load.offered_per_s, 200.0);
+    close(healthy.load.served_per_s, 175.0);
+    assert_eq!(healthy.verdict, Verdict::Sustained);
+    let account = healthy.account.expect("an account");
+    assert_eq!((account.requests.due, account.requests.server), (800, 0));
+    // One that serves 100/s, on as many connections as it takes.
+    let behind = of([Some(4), Some(4)], |due_ms| due_ms);
+    assert!(matches!(behind.verdict, Verdict::NotSustained { .. }), "{:?}", behind.verdict);
+    // A shard that was stopped because its agent was lost does not stop the stage.
+    close(of([Some(3), None], |_| 500).measured_s, 4.5);
+    close(of([None, Some(3)], |_| 500).measured_s, 4.5);
+    close(of([Some(3), Some(4)], |_| 500).measured_s, 4.0);
+}
+
 #[test]
 fn a_read_modify_write_is_served_once() {
     let mut interval = Interval::new(0);

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::bench::Bench;
-use super::collect::window_ns;
+use super::window::window_ns;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Details, ShardPlan, ShardResult, ShardWork, Start, Worked, Workloads};
 use crate::measure::{HiccupMeter, Hiccups, Interval, Pulse};

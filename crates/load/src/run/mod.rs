@@ -38,6 +38,7 @@ mod unfinished;
 mod visible;
 #[cfg(test)]
 mod whole_tests;
+mod window;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
