@@ -2,7 +2,8 @@
 //!
 //! Each session stores the time by which its operation must be done; one sweep per shard checks all
 //! of them a few times per timeout and wakes those that have expired. An operation may thus end
-//! late, by at most a twentieth of the timeout and at most 50 ms, but never early.
+//! late, by at most a twentieth of the timeout and at most 50 ms, but never early. If the thread
+//! stood still, answers that lie unread are taken first: then it may end late by three times that.
 
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};
@@ -100,8 +101,14 @@ impl ShardContext {
     pub async fn sweep(self: Rc<Self>) {
         let period = Duration::from_nanos(self.timeout_ns / 20)
             .clamp(Duration::from_millis(1), Duration::from_millis(50));
+        let period_ns = period.as_nanos() as Nanos;
         loop {
+            let due = self.clock.now() + period_ns;
             tokio::time::sleep(period).await;
+            // After a standstill, timers are due before the kernel was asked which answers came.
+            if self.clock.now() > due + period_ns {
+                tokio::time::sleep(period * 2).await;
+            }
             self.expire(self.clock.now());
         }
     }
@@ -172,6 +179,45 @@ impl Deadline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SECOND_NS;
+
+    /// The result of `work` with a timeout of a second, and when it ended, in milliseconds, if the
+    /// thread stands still for three seconds meanwhile.
+    async fn after_a_standstill(work: impl Future<Output = ()>) -> (Option<()>, u64) {
+        let clock = Clock::virtual_time();
+        let context = ShardContext::new(clock, SECOND_NS);
+        let (deadline, began) = (context.register(), clock.now());
+        let mut work = std::pin::pin!(work);
+        let both = async {
+            let standstill = tokio::time::advance(Duration::from_secs(3));
+            let (done, ()) = tokio::join!(deadline.within(began, work.as_mut()), standstill);
+            done
+        };
+        tokio::select! {
+            biased;
+            () = context.clone().sweep() => unreachable!("it never ends"),
+            done = both => (done, (clock.now() - began) / 1_000_000),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_came_during_a_standstill_is_taken() {
+        let answer = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            // The runtime hears of it a moment after the timers.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        };
+        let (done, at_ms) = after_a_standstill(answer).await;
+        assert_eq!(done, Some(()));
+        assert!((3_000..=3_010).contains(&at_ms), "{at_ms} ms");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_that_outlasts_a_standstill_is_a_timeout_a_moment_later() {
+        let (done, at_ms) = after_a_standstill(std::future::pending()).await;
+        assert_eq!(done, None);
+        assert!((3_090..=3_160).contains(&at_ms), "{at_ms} ms");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn work_is_given_up_when_its_time_is_over() {
