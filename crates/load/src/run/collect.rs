@@ -43,6 +43,8 @@ pub(super) struct Collected {
     /// One for each node, if there are several.
     nodes: Vec<NodeLog>,
     sent: Served,
+    /// Answers of processes that were lost before they told how many the kernel had timed.
+    lost_answers: u64,
 }
 
 /// The circumstances of a stage in the run.
@@ -119,6 +121,7 @@ impl Collected {
             fills: Vec::new(),
             nodes: Vec::new(),
             sent: Served::default(),
+            lost_answers: 0,
         }
     }
 
@@ -142,9 +145,10 @@ impl Collected {
     }
 
     /// Adds what is known about a lost process: `issued` documents, per kind, in this many
-    /// requests.
-    pub(super) fn add_lost(&mut self, issued: &ByKind<u64>, requests: u64) {
+    /// requests, of which so many were answered.
+    pub(super) fn add_lost(&mut self, issued: &ByKind<u64>, requests: u64, answers: u64) {
         self.totals.issued.add(issued);
+        self.lost_answers += answers;
         self.load.offered += requests;
         self.load.begun += requests;
     }
@@ -347,7 +351,7 @@ impl Collected {
         // answer.
         let most_us = service.mean() / 1e3 * lost_ns as f64 / watched_ns.max(1) as f64;
         // Responses timed by the kernel did not have to wait for being read.
-        let served = service.len().max(1) as f64;
+        let served = service.len().saturating_sub(self.lost_answers).max(1) as f64;
         let read = (1.0 - noted as f64 / served).max(0.0);
         let p99_us = unread.percentile(99.0) as f64 / 1e3;
         ThreadFacts {

@@ -10,7 +10,7 @@ use crate::measure::{
     Answers, Backlog, Histogram, NodeLog, OutageLog, Pulse, Series, Silences, Spans, ThreadLoss,
     Timing, Totals,
 };
-use crate::op::Failure;
+use crate::op::{ByKind, Failure};
 use crate::record::Verdict;
 use crate::run::collect::{Collected, Frame};
 use crate::run::window::peak_per_s;
@@ -124,26 +124,40 @@ fn without_a_server_a_client_at_its_limit_is_what_is_measured() {
     }
 }
 
+/// How long answers waited to be read, if the kernel timed so many of those of a process, of a
+/// thousand in all, and so many others are of one that was lost.
+fn reading(noted: u64, lost: u64) -> Reading {
+    let plan = stage(CLOSED, None, Some(SECOND_NS));
+    let (watched_ns, paused_ns) = (SECOND_NS, 900 * MS);
+    let mut loss = ThreadLoss { watched_ns, paused_ns, ..ThreadLoss::default() };
+    for us in [0, 0, 100, 500] {
+        loss.unread.record(us * 1_000);
+    }
+    let mut timed = lane(0, None, false);
+    timed.times.noted_answers = noted;
+    let mut collected = Collected::new(reads(1_000, 0), Series::default());
+    let own = shard(1_000 - lost, SECOND_NS, loss);
+    collected.add(ShardResult { lanes: vec![timed], ..own });
+    collected.add_lost(&ByKind::default(), lost, lost);
+    record(&collected, &plan).account.expect("an account").reading_us
+}
+
 #[test]
 fn answers_that_the_kernel_timed_did_not_wait_to_be_read() {
-    let plan = stage(CLOSED, None, Some(SECOND_NS));
-    let reading = |noted: u64| {
-        let (watched_ns, paused_ns) = (SECOND_NS, 900 * MS);
-        let mut loss = ThreadLoss { watched_ns, paused_ns, ..ThreadLoss::default() };
-        for us in [0, 0, 100, 500] {
-            loss.unread.record(us * 1_000);
-        }
-        let mut timed = lane(0, None, false);
-        timed.times.noted_answers = noted;
-        let mut collected = Collected::new(reads(1_000, 0), Series::default());
-        collected.add(ShardResult { lanes: vec![timed], ..shard(1_000, SECOND_NS, loss) });
-        record(&collected, &plan).account.expect("an account").reading_us
-    };
-    let (none, half) = (reading(0), reading(500));
+    let (none, half) = (reading(0, 0), reading(500, 0));
     assert!(none.mean > 100.0, "{none:?}");
     close(half.mean, none.mean / 2.0);
     close(half.p99, none.p99);
-    assert_eq!(reading(1_000), Reading::default(), "all of them were timed");
+    assert_eq!(reading(1_000, 0), Reading::default(), "all of them were timed");
+}
+
+#[test]
+fn a_lost_process_leaves_it_unknown_how_its_answers_were_timed_and_says_nothing_of_others() {
+    assert_eq!(reading(600, 400), Reading::default(), "all that are left were timed");
+    let (half, none) = (reading(300, 400), reading(0, 400));
+    close(half.mean, reading(500, 0).mean);
+    close(none.mean, reading(0, 0).mean);
+    close(none.p99, reading(0, 0).p99);
 }
 
 #[test]

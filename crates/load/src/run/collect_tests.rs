@@ -346,7 +346,7 @@ fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_reported() {
         series.add(&interval);
     }
     let mut collected = Collected::new(totals, series.finish().0);
-    collected.add_lost(&ByKind::default(), 300);
+    collected.add_lost(&ByKind::default(), 300, 300);
     assert_eq!(collected.elapsed_ns(), 3 * SECOND_NS);
     let load = record(&collected, &stage(Pace::Closed { think_ns: 0 }, None, None)).load;
     assert_eq!((load.offered, load.begun), (300, 300));

@@ -176,7 +176,7 @@ impl Share {
         row.response = requests.latency();
         let Some((_, end)) = ended else {
             row.lost = true;
-            collected.add_lost(&issued, row.requests);
+            collected.add_lost(&issued, row.requests, requests.service.len());
             return row;
         };
         frame.hiccups.late.merge(&end.hiccups.late);

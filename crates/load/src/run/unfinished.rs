@@ -57,7 +57,7 @@ impl Bench<'_> {
             requests += if kind.is_request() { part.requests } else { 0 };
         }
         let mut collected = Collected::new(totals.clone(), seconds.so_far());
-        collected.add_lost(&documents, requests);
+        collected.add_lost(&documents, requests, requests);
         let frame = Frame { began: [self.began, start], ..Frame::of(stage, self.plan) };
         // Threads have not reported yet what they lost.
         let (verdict, account) = (Verdict::Unfinished, None);
