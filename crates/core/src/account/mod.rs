@@ -34,6 +34,9 @@ pub struct Account {
     /// The 99th percentile, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<Range>,
+    /// The 90th percentile, likewise, if there are too few requests for the 99th.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90_us: Option<Range>,
     /// How long responses waited to be read, in microseconds: the mean and the 99th percentile.
     /// Only for responses that are timed when they are read.
     #[serde(default)]
@@ -116,6 +119,7 @@ impl Account {
             client_share: facts.client_share(),
             p50_us,
             p99_us,
+            p90_us: Range::of(facts, 90.0).filter(|_| p99_us.is_none()),
             reading_us: facts.threads.reading_us,
             others_share: None,
             trust: Trust::default(),

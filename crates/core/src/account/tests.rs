@@ -321,6 +321,44 @@ fn a_percentile_is_disturbed_by_its_share_unless_that_is_short() {
     assert!((share(0.0, 0.5) - 1.0).abs() < 1e-9);
 }
 
+/// With 100 to 999 samples, that is p90.
+#[test]
+fn the_percentile_that_the_headline_shows_is_judged() {
+    // Reads of 24 ms in an open loop, some of which the client held up by 57 ms.
+    let of = |(count, held): (u64, u64)| {
+        open().with(|part| {
+            (part.requests, part.ok) = (count, count);
+            part.response.record_many(24 * MS, count - held);
+            part.response.record_many(81 * MS, held);
+            let times = part.held.get_or_insert_default();
+            times.measured.record_many(81 * MS, held);
+            times.without.record_many(24 * MS, held);
+        })
+    };
+    for (expected, reads) in [
+        ("sustained", (800, 0)),
+        ("sustained", (800, 79)),
+        ("client_bound", (800, 81)),
+        ("client_bound", (199, 40)),
+        ("sustained", (999, 50)),
+        ("client_bound", (1_000, 50)),
+        // The median alone is shown.
+        ("sustained", (99, 40)),
+    ] {
+        assert_eq!(verdict(&of(reads)), expected, "{reads:?}");
+    }
+    let ranges = |count| {
+        let Account { p50_us, p90_us, p99_us, .. } = Account::of(&of((count, 0)));
+        [p50_us, p90_us, p99_us].map(|it| it.is_some())
+    };
+    assert_eq!(ranges(99), [true, false, false]);
+    assert_eq!(ranges(999), [true, true, false]);
+    assert_eq!(ranges(1_000), [true, false, true]);
+    let held = Account::of(&of((199, 40))).p90_us.expect("enough samples");
+    let near = |us: f64, ms: f64| (us / ms / 1e3 - 1.0).abs() < 0.01;
+    assert!(near(held.low, 24.0) && near(held.high, 81.0), "{held:?}");
+}
+
 #[test]
 fn a_verdict_tells_by_what_and_by_how_much() {
     let by = |facts: &Facts| match Verdict::of(facts, &Account::of(facts)) {

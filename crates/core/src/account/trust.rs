@@ -3,6 +3,7 @@
 
 use super::Account;
 use super::facts::{Facts, ThreadFacts};
+use crate::measure::Statistic;
 use serde::{Deserialize, Serialize};
 
 /// A load thread that computes, or waits for a processor, for this share of the time is the limit
@@ -41,7 +42,7 @@ pub enum Sureness {
 pub struct Trust {
     /// The throughput.
     pub throughput: Sureness,
-    /// The median and 99th percentile of response times.
+    /// The median and the 99th percentile of response times, or the highest with enough samples.
     pub latency: Sureness,
 }
 
@@ -107,7 +108,10 @@ impl Trust {
             return Self::default();
         }
         let of_range = |range: Option<Range>| range.map_or(Sureness::Sound, |it| it.sureness());
-        let latency = of_range(account.p50_us).max(of_range(account.p99_us));
+        let leading = Statistic::leading(|it| it.of_histogram(&facts.response));
+        let percent = leading.and_then(|(it, _)| it.percent());
+        let leading = percent.and_then(|percent| Range::of(facts, percent));
+        let latency = of_range(account.p50_us).max(of_range(leading));
         let threads = &facts.threads;
         let throughput = match (facts.load.open, threads.are_saturated(facts.load.open)) {
             (true, _) if facts.load.is_sustained() => Sureness::Sound,

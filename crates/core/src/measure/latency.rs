@@ -204,6 +204,13 @@ impl Statistic {
         }
     }
 
+    /// The one that the headline of a run shows, and that its times are judged by: the highest
+    /// percentile that is `known`, or else the maximum, with its value.
+    pub fn leading(known: impl Fn(Self) -> Option<f64>) -> Option<(Self, f64)> {
+        let order = [Self::P99, Self::P90, Self::P50, Self::Max];
+        order.into_iter().find_map(|it| Some((it, known(it)?)))
+    }
+
     /// The statistics that tables of this rank show.
     pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
         Self::ALL.iter().copied().filter(move |it| it.row().shown >= rank)
@@ -239,6 +246,25 @@ mod tests {
         }
         assert_eq!(Statistic::P99_9.quantile().as_deref(), Some("0.999"));
         assert_eq!(Statistic::Max.quantile(), None);
+    }
+
+    #[test]
+    fn the_highest_percentile_with_enough_samples_leads() {
+        let leading = |count: u64| {
+            let mut times = Histogram::default();
+            times.record_many(7_000, count);
+            let read = Statistic::leading(|it| it.of_histogram(&times));
+            let stored = Latency::new(times);
+            let stored = Statistic::leading(|it| it.of(&stored));
+            assert_eq!(read.map(|it| it.0), stored.map(|it| it.0), "{count}");
+            stored.map(|(it, _)| it.name())
+        };
+        assert_eq!(leading(0), None);
+        for (counts, name) in
+            [([1, 19], "max"), ([20, 99], "p50"), ([100, 999], "p90"), ([1_000, 20_000], "p99")]
+        {
+            assert_eq!(counts.map(leading), [Some(name); 2]);
+        }
     }
 
     #[test]

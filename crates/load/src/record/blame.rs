@@ -130,8 +130,8 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
         let ms = |us: f64| us / 1e3;
         Some(format!("{name} is between {:.1} and {:.1} ms", ms(range.low), ms(range.high)))
     };
-    let times = [of("p50", account.p50_us), of("p99", account.p99_us)];
-    let mut words: Vec<String> = times.into_iter().flatten().collect();
+    let times = [("p50", account.p50_us), ("p90", account.p90_us), ("p99", account.p99_us)];
+    let mut words: Vec<_> = times.into_iter().filter_map(|(name, us)| of(name, us)).collect();
     if account.trust.throughput == Sureness::Disturbed && !stage.load.open {
         let percent = account.client_share * 100.0;
         words.insert(0, format!("throughput may be about {percent:.0} % too low"));
@@ -240,5 +240,9 @@ mod tests {
         assert_eq!(words(longer, Sureness::Sound, true), busy(p50));
         let both = format!("{too_low}, {p50}");
         assert_eq!(words(longer, Sureness::Disturbed, false), busy(&both));
+        let mut few = fixture::stage("crud", Vec::new());
+        let p90_us = range(24_000.0, 30_000.0);
+        few.account = Some(Account { p90_us, ..Account::default() });
+        assert_eq!(disturbed(&few), busy("p90 is between 24.0 and 30.0 ms"));
     }
 }

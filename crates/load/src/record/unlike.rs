@@ -62,8 +62,8 @@ fn because(stage: &StageRecord, agents: &[&AgentRecord]) -> String {
     let disturbed = |share: f64| share >= OWN;
     let shares = || {
         accounts.iter().map(|it| {
-            let p99 = it.p99_us.map_or(0.0, |range| range.client_share());
-            it.client_share.max(p99)
+            let highest = it.p99_us.or(it.p90_us);
+            it.client_share.max(highest.map_or(0.0, |range| range.client_share()))
         })
     };
     match (shares().all(disturbed), shares().any(disturbed)) {

@@ -152,7 +152,7 @@ fn answers_that_the_kernel_timed_did_not_wait_to_be_read() {
 }
 
 #[test]
-fn a_lost_process_leaves_it_unknown_how_its_answers_were_timed_and_says_nothing_of_others() {
+fn answers_of_a_lost_process_say_nothing_about_those_of_others() {
     assert_eq!(reading(600, 400), Reading::default(), "all that are left were timed");
     let (half, none) = (reading(300, 400), reading(0, 400));
     close(half.mean, reading(500, 0).mean);

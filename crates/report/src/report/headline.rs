@@ -6,7 +6,7 @@ use super::failures::{Failed, failures};
 use super::number::length;
 use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
-use crate::measure::{Latency, Merged, OperationSummary, Wire};
+use crate::measure::{Latency, Merged, OperationSummary, Statistic, Wire};
 use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose};
 use crate::record::{
@@ -175,10 +175,8 @@ pub(in crate::report) fn unit(stage: &StageRecord, nouns: Nouns) -> &'static str
 
 /// The highest percentile with enough samples, or else the maximum; `None`: nothing succeeded.
 pub(in crate::report) fn time_words(times: &Latency) -> Option<String> {
-    let named = [("p99", times.p99_us), ("p90", times.p90_us), ("p50", times.p50_us)];
-    let highest = named.into_iter().find_map(|(name, us)| Some((name, us?)));
-    let highest = highest.or_else(|| (times.samples > 0).then_some(("max", times.max_us)));
-    highest.map(|(name, us)| format!("{name} {} ms", millis(us)))
+    let (leading, us) = Statistic::leading(|it| it.of(times))?;
+    Some(format!("{} {} ms", leading.name(), millis(us)))
 }
 
 /// The errors in words, such as `none failed` or `0.3 % failed`.
