@@ -250,6 +250,31 @@ fn a_limit_on_the_size_of_files_is_reported() {
 }
 
 #[test]
+fn a_report_for_a_pipe_that_nobody_reads_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pipe = folder.path().join("pipe.html");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let ask = |words: &[&str]| {
+        let mut command = assert_cmd::Command::from_std(binary());
+        command.args(words).current_dir(folder.path()).timeout(Duration::from_secs(300));
+        let output = command.output().expect("an end");
+        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+        (output.status.code(), stderr)
+    };
+    let run = ["run", "--docs", "5", "--ops", "5", "-c", "1", "-q", "--noise", "warn"];
+    let (code, stderr) = ask(&[&run[..], &["-o", "pipe.html"]].concat());
+    let refused = "cannot write pipe.html: nobody reads from it";
+    assert!(code == Some(1) && stderr.contains(refused), "{code:?}: {stderr}");
+    let (code, stderr) = ask(&["report", "latest", "-o", "pipe.html"]);
+    assert!(code == Some(2) && stderr.contains(refused), "{code:?}: {stderr}");
+    let (code, stderr) = ask(&["trend", "springload-runs", "-o", "pipe.html"]);
+    assert!(code == Some(2) && stderr.contains(refused), "{code:?}: {stderr}");
+    // A device takes everything.
+    let (code, stderr) = ask(&["report", "latest", "--format", "html", "-o", "/dev/null"]);
+    assert!(code == Some(0), "{code:?}: {stderr}");
+}
+
+#[test]
 fn a_pipe_in_place_of_a_record_is_reported_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let runs = folder.path().join("springload-runs/pipe");

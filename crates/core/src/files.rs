@@ -134,6 +134,15 @@ pub fn stream(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Writes a whole file to where a user wants it: a file is truncated, a device or a pipe is written
+/// to, and a pipe must have a reader.
+///
+/// # Errors
+/// Returns an error if it cannot be written, or is a pipe without a reader.
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    stream(path.as_ref())?.write_all(bytes)
+}
+
 /// Checks that `path` can be written.
 ///
 /// # Errors
@@ -178,6 +187,24 @@ mod tests {
         assert!(read(folder.path(), 5).is_err());
         fs::write(&file, b"\xff").unwrap();
         assert!(read_text(&file, 5).unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_if_somebody_reads_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, file] = ["pipe", "file"].map(|name| folder.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let refused = write(&pipe, b"report").unwrap_err();
+        assert_eq!(refused.to_string(), "nobody reads from it");
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut reader = File::from(open(&pipe, flags, Mode::empty()).unwrap());
+        write(&pipe, b"report").unwrap();
+        let mut read = String::new();
+        reader.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "report");
+        fs::write(&file, b"a longer one").unwrap();
+        write(&file, b"report").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"report");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::cli::print::print;
 use crate::files;
 use crate::plan::Invalid;
 use crate::report::{self, Format, Study, StudyFormat};
-use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
@@ -96,7 +95,7 @@ pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid>
     if path != Path::new("-") {
         // A device or a pipe is written to, not replaced.
         let is_file = path.is_file() || !path.exists();
-        let written = if is_file { files::replace(path, bytes) } else { fs::write(path, bytes) };
+        let written = if is_file { files::replace(path, bytes) } else { files::write(path, bytes) };
         return written.map_err(|error| {
             let problem = format!("cannot write {}: {error}", path.display());
             Invalid::new("--output", problem, "choose a file in an existing folder")

@@ -25,6 +25,7 @@ use crate::cli::look;
 use crate::cli::remembered::remember;
 use crate::driver::{GIVE_PASSWORD, LOG_IN};
 use crate::embedded::{Options, StandIn, bind};
+use crate::files;
 use crate::fleet::Fleet;
 use crate::journal::Journal;
 use crate::plan::{Invalid, Plan};
@@ -250,7 +251,7 @@ fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
     let Ok(Some((path, format))) = output.file() else { return Ok(()) };
     let bytes = format.render(std::slice::from_ref(record), None);
     let bytes = bytes.map_err(|unfit| unfit.to_string())?;
-    std::fs::write(path, bytes)
+    files::write(path, &bytes)
         .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     if !output.quiet {
         eprintln!("report: {}", path.display());
