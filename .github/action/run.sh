@@ -31,12 +31,15 @@ echo "status=$status" >>"$GITHUB_OUTPUT"
     springload report "$run" --format junit --output "$run/junit.xml" 2>/dev/null ||
     echo "::warning::junit.xml could not be written"
 if [ "${SUMMARY:-true}" = true ] && [ -s "$report" ]; then
+    # Longer than any run of backticks in the report: texts from the server cannot end the block.
+    fence=$(LC_ALL=C tr -c '`' '\n' <"$report" | awk -v fence='``````' '
+        length($0) >= length(fence) { fence = $0 "`" }
+        END { print fence }')
     {
         echo "### springload"
-        # More backticks than any line of the report begins with.
-        echo '``````text'
+        echo "${fence}text"
         cat "$report"
-        echo '``````'
+        echo "$fence"
     } >>"$GITHUB_STEP_SUMMARY"
 fi
 # Annotations: each is one line, in which % begins an escape.

@@ -125,6 +125,45 @@ fn commands(log: &str) -> Vec<&str> {
     found
 }
 
+/// The lines of a job summary outside of its code blocks (CommonMark 0.31, 4.5).
+fn outside(summary: &str) -> Vec<&str> {
+    let (mut open, mut found) = (0, Vec::new());
+    for line in summary.lines() {
+        let bare = line.trim_start_matches(' ');
+        let fence = bare.len() - bare.trim_start_matches('`').len();
+        let fence = if line.len() - bare.len() > 3 { 0 } else { fence };
+        if open == 0 && fence >= 3 {
+            open = fence;
+        } else if open > 0 && fence >= open && bare[fence..].trim().is_empty() {
+            open = 0;
+        } else if open == 0 {
+            found.push(line);
+        }
+    }
+    assert_eq!(open, 0, "a block has no end: {summary}");
+    found
+}
+
+#[test]
+fn a_server_does_not_get_out_of_the_block_in_the_summary() {
+    // Each piece is too long for a line that has anything else.
+    let ticks = "`".repeat(76);
+    let evil = format!("{ticks} {} {ticks}", "live".repeat(19));
+    let server = Server::stand_in(Options::default());
+    let answers = move |_: &Message| {
+        Some(format!("HTTP/1.1 500 {evil}\r\nContent-Length: 0\r\n\r\n").into_bytes())
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(answers));
+    let step = Step::of(&format!("http {}/a -n 3 -c 1 --noise warn", proxy.url));
+    assert_eq!(step.status(), Some(3), "{:?}", step.output);
+    let summary = step.file("summary");
+    assert!(summary.lines().any(|line| line.trim() == ticks), "it was not tried: {summary}");
+    assert_eq!(outside(&summary), ["### springload"], "{summary}");
+    // As many backticks or more end a block; fewer, or others beside them, do not.
+    assert_eq!(outside("``````text\na\n```````\nlive\n"), ["live"]);
+    assert_eq!(outside("``````text\n`````\n    ``````\n`````` b\n``````\n"), [""; 0]);
+}
+
 #[test]
 fn a_server_has_the_runner_do_nothing() {
     // In every error reason, and in the server's name.
