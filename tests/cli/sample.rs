@@ -2,6 +2,7 @@
 //! with a test server in place of the service.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -67,6 +68,54 @@ fn measured(folder: &Path) -> Step {
 fn the_workflow_of_the_guide_is_that_of_the_sample() {
     let guide = fs::read_to_string(GUIDE).expect("the guide");
     assert!(guide.contains(&format!("```yaml\n{}```\n", workflow())));
+}
+
+#[test]
+fn a_fork_which_gets_no_secrets_can_run_it() {
+    let workflow = workflow();
+    assert!(!workflow.contains("secrets."), "{workflow}");
+    assert!(workflow.contains("COUCHDB_PASSWORD: "), "CouchDB does not start without one");
+}
+
+/// A program of that name in `folder/bin`.
+fn program(folder: &Path, name: &str, script: &str) {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::write(bin.join(name), format!("#!/bin/sh\n{script}\n")).expect("a file");
+    fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+#[test]
+fn only_the_own_comment_is_replaced() {
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    program(folder, "springload", "echo compared");
+    // Its list has what is in the file `own`.
+    program(folder, "gh", "echo \"$@\" >>asked; case $* in *--paginate*) cat own ;; esac");
+    let path = std::env::var("PATH").expect("there is one");
+    let path = format!("{}:{path}", folder.join("bin").display());
+    let summary = folder.join("summary").display().to_string();
+    let environment = [
+        ("PATH", &path[..]),
+        ("GITHUB_STEP_SUMMARY", &summary),
+        ("GITHUB_REPOSITORY", "o/r"),
+        ("NUMBER", "3"),
+        ("RUN", "run"),
+    ];
+    for (own, last) in [
+        ("", "pr comment 3 --repo o/r --body-file comment.md"),
+        ("7\n", "api --method PATCH repos/o/r/issues/comments/7 --field body=@comment.md --silent"),
+    ] {
+        fs::write(folder.join("own"), own).expect("a file");
+        run("- name: Comment on the pull request", folder, &environment);
+        let asked = fs::read_to_string(folder.join("asked")).expect("a file");
+        assert_eq!(asked.lines().last(), Some(last), "{asked}");
+        let comment = fs::read_to_string(folder.join("comment.md")).expect("a comment");
+        let (mark, text) = comment.split_once('\n').expect("two lines");
+        assert_eq!(text, "compared\n");
+        assert!(asked.contains(&format!("startswith(\"{mark}\")")), "{asked}");
+        assert!(asked.contains("api --paginate repos/o/r/issues/3/comments"), "{asked}");
+    }
 }
 
 #[test]
