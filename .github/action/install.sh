@@ -25,7 +25,9 @@ if [[ ${ACTION_REF:-} =~ ^v[0-9]+\.[0-9]+\.[0-9]+$ ]]; then
     grep " $name.tar.gz\$" SHA256SUMS | "${check[@]}" --check -
     tar -xzf "$name.tar.gz" --strip-components 1 "$name/springload"
 else
-    cargo install --locked --path "$GITHUB_ACTION_PATH" --root "$folder/built"
+    # With all that the static binaries of releases have.
+    cargo install --locked --path "$GITHUB_ACTION_PATH" --root "$folder/built" \
+        --features databases,broker,push,http2
     mv "$folder/built/bin/springload" "$folder/"
 fi
 "$folder/springload" --version

@@ -1,5 +1,6 @@
 //! The scripts that make what a release consists of.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -73,6 +74,37 @@ fn an_archive_has_everything_and_the_formula_installs_from_it() {
         let script = fs::read_to_string(packed.join(name)).expect("a completion");
         assert!(script.contains("springload"), "{name}");
     }
+}
+
+/// The features that are asked for in a text, once for each time.
+fn features(text: &str) -> Vec<BTreeSet<&str>> {
+    let lists = text.split("--features ").skip(1);
+    let lists = lists.map(|rest| rest.split_whitespace().next().unwrap_or_default());
+    let lists = lists.map(|list| list.split(',').collect::<BTreeSet<_>>());
+    // Other programs are installed as well.
+    lists.filter(|list| list.contains("databases")).collect()
+}
+
+#[test]
+fn what_is_built_from_source_can_do_all_that_a_release_can() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |name: &str| fs::read_to_string(root.join(name)).expect("a file");
+    let release = text(".github/workflows/release.yml");
+    let [released] = &features(&release)[..] else { panic!("{release}") };
+    for name in [".github/action/install.sh", "Dockerfile"] {
+        let text = text(name);
+        let built = features(&text);
+        assert_eq!(built.len(), text.matches("--locked").count(), "{name}: one has none");
+        assert!(built.iter().all(|it| it == released), "{name}: {built:?} {released:?}");
+    }
+    // Wheels and packages have Java's bindings of YCSB as well.
+    let all = released | &BTreeSet::from(["ycsb-java"]);
+    assert_eq!(features(&text("Makefile")), [all.clone()]);
+    let project = text("pyproject.toml");
+    let line = project.lines().find_map(|line| line.strip_prefix("features = ["));
+    let wheel = line.expect("a list").split('"').filter(|it| it.contains(char::is_alphabetic));
+    assert_eq!(wheel.collect::<BTreeSet<_>>(), all);
+    assert_eq!(features("cargo build --locked\ncargo install --features cli x"), []);
 }
 
 /// Each archive of a formula: for which system and processor, its address and its sum.
