@@ -319,8 +319,36 @@ fn runs_of_two_projects_do_not_mix() {
         assert!(note.starts_with(&begins) && note.trim_end().ends_with("two/out"), "{note}");
         assert_eq!(note.lines().count(), 1, "{note}");
     }
-    let (code, _, error) = ask("one", &["report", "latest~1"]);
-    assert!(code == 2 && error.contains("there is one saved run;"), "{error}");
+    // A unique name is announced as well; a path is not.
+    std::fs::rename(at("two/out"), at("two/unique")).expect("a folder");
+    let index = std::fs::read_to_string(state.join("runs.jsonl")).expect("an index");
+    std::fs::write(state.join("runs.jsonl"), index.replace("two/out", "two/unique")).unwrap();
+    let (code, shown, note) = ask("one", &["report", "unique"]);
+    assert_eq!((code, &shown), (0, &two), "{note}");
+    assert!(note.starts_with("note: unique is not of this folder"), "{note}");
+    let path = at("two").join("unique").display().to_string();
+    assert_eq!(ask("one", &["report", &path]), (0, two, String::new()));
+    // A run is not judged by another project's, unless that is named by its path.
+    let judged = |place: &str, baseline: &str| {
+        ask(place, &[&SMALL[..], &["-o", "judged", "--baseline", baseline]].concat())
+    };
+    for name in ["nightly", "unique"] {
+        let (code, _, error) = judged("three", name);
+        let begins = format!("error: --baseline: {name} is not of this folder, which has none: ");
+        assert!(code == 2 && error.contains(&begins), "{error}");
+        assert!(error.contains("two/unique; give that path"), "{error}");
+        assert!(!at("three/judged").exists());
+    }
+    for (place, name) in [("three", &path[..]), ("one", "nightly")] {
+        let (code, _, error) = judged(place, name);
+        assert!(matches!(code, 0 | 5), "{place} {name}: {error}");
+    }
+    let (_, list, _) = ask("one", &["list"]);
+    let (here, elsewhere) = list.split_once("\nelsewhere:\n").expect("two parts");
+    assert!(here.contains("\nout ") && !here.contains("unique"), "{list}");
+    assert!(elsewhere.contains("two/unique ") && !elsewhere.contains("\nout "), "{list}");
+    let (code, _, error) = ask("one", &["report", "latest~2"]);
+    assert!(code == 2 && error.contains("there are 2 saved runs;"), "{error}");
     // All runs with that label are looked for in this folder, too.
     let (_, trend, _) = ask("one", &["trend", "nightly", "--format", "csv"]);
     assert!(!trend.contains("two"), "{trend}");

@@ -117,6 +117,14 @@ impl Found {
 fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result<Found, Invalid> {
     let found = find(name, FLAG)?;
     let shown = name.display();
+    if !name.exists()
+        && let Some((_, file)) = found.iter().find(|(_, file)| is_elsewhere(file))
+    {
+        let folder = file.parent().unwrap_or(file).display();
+        let problem = format!("{shown} is not of this folder, which has none: it is {folder}");
+        let cure = "give that path to compare with it all the same";
+        return Err(Invalid::new(FLAG, problem, cure));
+    }
     // A folder of runs is searched; a single run is used as it is.
     let one = if name.join("run.json").is_file() { Some(name.join("run.json")) } else { None };
     let single = one.or_else(|| match &found[..] {
@@ -167,6 +175,12 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result
     });
     left_out.extend(old.collect::<Vec<_>>());
     Ok(Found { baseline: baseline(&own), left_out })
+}
+
+/// Whether a run that was found by name is not below this folder: it may be of another project.
+fn is_elsewhere(file: &Path) -> bool {
+    // What is in `springload-runs` has a relative path.
+    file.is_absolute() && std::env::current_dir().is_ok_and(|here| !file.starts_with(here))
 }
 
 /// A run of another plan.

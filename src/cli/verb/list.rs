@@ -92,7 +92,7 @@ impl Verb for List {
             print(terminal_json(text + "\n").as_bytes());
             return Ok(Exit::Passed);
         }
-        let text = table(&saved);
+        let text = tables(&saved);
         if text.is_empty() {
             let place = self.folder.unwrap_or_else(|| RUNS.into());
             eprintln!("no runs in {} yet; springload run makes the first", place.display());
@@ -102,8 +102,16 @@ impl Verb for List {
     }
 }
 
+/// What is in this folder, then what is saved elsewhere: perhaps of another project.
+fn tables(saved: &[Saved]) -> String {
+    let (here, elsewhere): (Vec<&Saved>, Vec<&Saved>) = saved.iter().partition(|it| it.here);
+    let (here, elsewhere) = (table(&here), table(&elsewhere));
+    let between = if here.is_empty() || elsewhere.is_empty() { "" } else { "\nelsewhere:\n" };
+    format!("{here}{between}{elsewhere}")
+}
+
 /// A row for each entry that can be read, and a line for each that cannot.
-fn table(saved: &[Saved]) -> String {
+fn table(saved: &[&Saved]) -> String {
     let look = look::of_stdout(false);
     let now = (wall_ns() / 1_000_000_000).cast_signed();
     let rows: Vec<SavedRow> = saved.iter().filter_map(|it| row(it, now)).collect();

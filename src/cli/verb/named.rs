@@ -124,13 +124,13 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
     if let Some(found) = labeled.first() {
         return Ok(chosen(found));
     }
-    let called = saved.iter().filter(|it| last_part(it) == text).collect::<Vec<_>>();
-    let begins = |it: &&Saved| {
+    let called = nearest_saved(&saved, |it| last_part(it) == text);
+    let begins = |it: &Saved| {
         (it.id.starts_with(&*text) && !in_folder(it)) || last_part(it).starts_with(&*text)
     };
-    let alike = if called.is_empty() { saved.iter().filter(begins).collect() } else { called };
+    let alike = if called.is_empty() { nearest_saved(&saved, begins) } else { called };
     match alike[..] {
-        [one] => Ok(one.file.clone()),
+        [one] => Ok(chosen(one)),
         [] => absent(name, &text, &saved),
         [first, second, ..] => {
             let (first, second) = (&first.id, &second.id);

@@ -109,6 +109,11 @@ fn the_latest_is_of_this_folder_if_there_is_one() {
         let others = || vec![run("/b/two", false), run("/b/one", false)];
         assert_eq!(find(Path::new(name), others), Ok(PathBuf::from("/b/two")), "{name}");
     }
+    // So it is with names, and with their beginnings.
+    for (name, wanted) in [("one", "/a/one"), ("on", "/a/one"), ("two", "/b/two"), ("tw", "/b/two")]
+    {
+        assert_eq!(find(Path::new(name), both), Ok(PathBuf::from(wanted)), "{name}");
+    }
     // Runs of another project are not counted after those of this one.
     let mistake = find(Path::new("latest~1"), both).expect_err("there is one").to_string();
     assert!(mistake.contains("latest~1 does not exist: there is one saved run;"), "{mistake}");
