@@ -1,6 +1,6 @@
 //! The command line as the record saves it: without secrets.
 
-use crate::driver::{is_secret, strike_observed, strike_secrets};
+use crate::driver::{strike_observed, strike_secrets};
 pub(super) use crate::mistake::strike_password;
 use crate::plan;
 use crate::redact;
@@ -40,6 +40,8 @@ fn learn(before: &str, word: &str) {
     if word.split('=').next().is_some_and(is_file) {
         return;
     }
+    let list = if before == "--data" { Some(word) } else { word.strip_prefix("--data=") };
+    list.into_iter().for_each(plan::learn_list);
     redact::learn_text(word);
     let struck = without_secrets_after(before, word);
     for secret in hidden(word, &struck) {
@@ -94,7 +96,7 @@ pub(super) fn without_secrets(word: &str) -> String {
 /// `jdbc.passwd=secret`, or an address with such settings, without their values.
 fn strike_settings(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let secret = |name: &str| name.chars().all(plain) && is_secret(name);
+    let secret = |name: &str| name.chars().all(plain) && redact::is_secret_parameter(name);
     let setting = word.split_once('=').is_some_and(|(name, _)| secret(name));
     let address = word.starts_with("ycsb-java:");
     if setting || address { strike_secrets(word) } else { word.to_owned() }
@@ -107,7 +109,9 @@ fn strike_query(word: &str) -> String {
     };
     let (query, rest) = query.split_at(query.find([' ', '#']).unwrap_or(query.len()));
     let pair = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) if is_secret(name) => format!("{name}={}", redact::STRUCK),
+        Some((name, _)) if redact::is_secret_parameter(name) => {
+            format!("{name}={}", redact::STRUCK)
+        }
         _ => pair.to_owned(),
     };
     let pairs: Vec<_> = query.split('&').map(pair).collect();
@@ -175,6 +179,22 @@ mod tests {
     }
 
     #[test]
+    fn the_values_of_a_list_with_a_secret_name_are_known() {
+        let lists =
+            ["--data", "sig=list-one-9, list-two-9", "--data=pwd={\"one-of\":[\"list-3-x\"]}"];
+        let plain =
+            ["--data", "city=list-plain-9,b", "--data", "token={\"csv\": \"list-file.csv\"}"];
+        let words = ["springload", "http"].into_iter().chain(lists).chain(plain);
+        let line = command_line(&words.map(OsString::from).collect::<Vec<_>>());
+        assert!(line.contains("city=list-plain-9,b"), "{line}");
+        for value in ["list-one-9", "list-two-9", "list-3-x"] {
+            assert_eq!(redact::strike(value), "***");
+            assert!(!line.contains(value), "{line}");
+        }
+        assert_eq!(redact::strike("list-plain-9"), "list-plain-9");
+    }
+
+    #[test]
     fn secrets_are_struck_out_of_the_command() {
         for (word, struck) in [
             ("http://me:secret@h/x", "http://me:***@h/x"),
@@ -198,6 +218,11 @@ mod tests {
             ("http://h/?a=1&token=x", "http://h/?a=1&token=***"),
             ("http://h/?x-api-key=x#y PUT {}", "http://h/?x-api-key=***#y PUT {}"),
             ("http://h/?key=x", "http://h/?key=x"),
+            ("http://h/?sig=x&JWT=y&auth=z", "http://h/?sig=***&JWT=***&auth=***"),
+            ("http://h/?code=x&design=y&author=z", "http://h/?code=x&design=y&author=z"),
+            ("--auth=cookie", "--auth=cookie"),
+            ("token=a,b", "token=***"),
+            ("city=a,b", "city=a,b"),
             ("read.p99 > 20ms", "read.p99 > 20ms"),
         ] {
             assert_eq!(without_secrets(word), struck);

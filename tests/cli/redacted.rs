@@ -159,6 +159,21 @@ fn what_http_sends_and_receives_is_not_said_again() {
     discreet(&["http", "-f"], &run.finish(), true);
 }
 
+#[test]
+fn the_values_of_a_list_with_a_secret_name_are_not_said_again() {
+    let (_server, proxy) = echo();
+    let url = format!("{}/echo?a={{{{token}}}}&sig={}", proxy.url, SECRETS[4]);
+    let lists = [format!("token={},{}", SECRETS[2], SECRETS[5]), "city=Oslo,Rome".to_owned()];
+    let words = ["http", &url, "-n", "20", "-c", "2", "--data", &lists[0], "--data", &lists[1]];
+    let run = Run::of(&words).args(&["--verbose", "--no-tui"]).finish();
+    discreet(&words, &run, true);
+    assert_eq!(run.record["plan"]["data"]["city"]["one-of"][0], "Oslo");
+    let record = run.output().join("run.json").display().to_string();
+    let again = Run::bare(&["run", &record]).finish();
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("data.token: the list was stored without"), "{}", again.stderr);
+}
+
 /// A database that is named like a secret: the live view shows its name.
 #[test]
 fn the_live_view_is_as_careful() {

@@ -46,6 +46,12 @@ const SECRET: [&str; 11] = [
     "signature",
 ];
 
+/// More names of parameters, members and lists that are secret; as flags, they are not.
+const PARAMETERS: [&str; 3] = ["sig", "jwt", "auth"];
+
+/// The most backslashes of one escape: text in JSON may be quoted in JSON again.
+const MOST_SLASHES: usize = 8;
+
 /// Headers whose values do not identify the client; the values of all others are secrets.
 const HARMLESS: [&str; 22] = [
     "accept",
@@ -119,25 +125,39 @@ impl Finder {
             spellings(value).into_iter().map(move |it| (it, word))
         });
         let (all, words): (Vec<_>, Vec<_>) = spelled.unzip();
-        let spellings =
-            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(all).ok()?;
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::LeftmostLongest).ascii_case_insensitive(true);
+        let spellings = builder.build(all).ok()?;
         Some(Self { spellings, words })
     }
 
     fn strike<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match unescaped(text) {
+            Some((plain, places)) => self.strike_as(text, &plain, |at| places[at]),
+            None => self.strike_as(text, text, |at| at),
+        }
+    }
+
+    /// Strikes out of `text` what is found in `plain`; `place` finds a byte of that in `text`.
+    fn strike_as<'t>(
+        &self,
+        text: &'t str,
+        plain: &str,
+        place: impl Fn(usize) -> usize,
+    ) -> Cow<'t, str> {
         let (mut out, mut from) = (String::new(), 0);
-        for found in self.spellings.find_iter(text) {
+        for found in self.spellings.find_iter(plain) {
             let whole = || {
-                let before = text[..found.start()].chars().next_back();
-                let after = text[found.end()..].chars().next();
+                let before = plain[..found.start()].chars().next_back();
+                let after = plain[found.end()..].chars().next();
                 !before.into_iter().chain(after).any(char::is_alphanumeric)
             };
             if self.words[found.pattern().as_usize()] && !whole() {
                 continue;
             }
-            out.push_str(&text[from..found.start()]);
+            out.push_str(&text[from..place(found.start())]);
             out.push_str(STRUCK);
-            from = found.end();
+            from = place(found.end());
         }
         if from == 0 {
             return text.into();
@@ -147,6 +167,32 @@ impl Finder {
     }
 }
 
+/// `text` without JSON's escapes of characters by their number (RFC 8259, 7), and where each byte
+/// of that, and its end, is in `text`; `None` if it has no such escapes.
+fn unescaped(text: &str) -> Option<(String, Vec<usize>)> {
+    if !text.contains("\\u") {
+        return None;
+    }
+    let (mut plain, mut places, mut at) = (String::new(), Vec::new(), 0);
+    while let Some(next) = text[at..].chars().next() {
+        let (char, length) = escape(&text[at..]).unwrap_or((next, next.len_utf8()));
+        plain.push(char);
+        places.resize(plain.len(), at);
+        at += length;
+    }
+    places.push(at);
+    Some((plain, places))
+}
+
+/// The character that is escaped at the beginning of `text`, and the length of the escape.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let slashes = text.bytes().take(MOST_SLASHES).take_while(|byte| *byte == b'\\').count();
+    let digits = text[slashes..].strip_prefix('u')?.get(..4)?;
+    let number = u32::from_str_radix(digits, 16).ok()?;
+    let char = char::from_u32(number).filter(|_| slashes > 0)?;
+    Some((char, slashes + 5))
+}
+
 /// A secret as it is, and as it is escaped in JSON, in pages and in URLs.
 fn spellings(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
@@ -154,12 +200,13 @@ fn spellings(value: &str) -> Vec<String> {
     let quoted = page.replace('"', "&quot;").replace('\'', "&#39;");
     let strict = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
     let usual = utf8_percent_encode(value, RESERVED).to_string();
+    let json = json.trim_matches('"').to_owned();
     let mut all = vec![
         value.to_owned(),
-        json.trim_matches('"').to_owned(),
+        json.replace('/', "\\/"),
+        json,
         page,
         quoted,
-        strict.to_ascii_lowercase(),
         usual.replace("%20", "+"),
         strict,
         usual,
@@ -240,7 +287,7 @@ pub fn learn_text(text: &str) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         let start = before.rfind(|c| !plain(c)).map_or(0, |at| at + 1);
         let Some(name) = before.get(start..) else { continue };
-        if !is_secret(name) {
+        if !is_secret_parameter(name) {
             continue;
         }
         let rest = text[at + 1..].trim_start();
@@ -264,6 +311,11 @@ pub fn learn_text(text: &str) {
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
     SECRET.iter().any(|part| name.contains(part))
+}
+
+/// Whether a parameter of a URL, a member or a list with this name may be secret.
+pub fn is_secret_parameter(name: &str) -> bool {
+    is_secret(name) || PARAMETERS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 /// Whether any secret is known.
@@ -307,6 +359,19 @@ mod tests {
     }
 
     #[test]
+    fn another_case_and_escapes_of_plain_characters_are_spellings_too() {
+        let text = "PL4NTED/q Pl4nted%2Fq pl4nted\\/q pl4nted\\u002fq \\u0070l4nted\\\\\\u002Fq ü";
+        assert_eq!(struck(&["pl4nted/q"], text), "*** *** *** *** *** ü");
+        assert_eq!(struck(&["größer"], "\\u00fc gr\\u00f6\\u00dfer größer"), "\\u00fc *** ***");
+        for text in ["caf\\u00e9 \\u002f \\u", "\\user\\u00g1 pl4nted\\u002d", "pl4nted u002fq", ""]
+        {
+            assert_eq!(struck(&["pl4nted/q"], text), text);
+        }
+        // The other letters of a word alone do not make it one.
+        assert_eq!(struck(&["dragon"], "DRAGON Dragons"), "*** Dragons");
+    }
+
+    #[test]
     fn what_is_ordinary_stays() {
         for value in ["", "admin", "12345678", "1.5", "couchdb", "Password"] {
             assert!(is_ordinary(value), "{value}");
@@ -341,6 +406,12 @@ mod tests {
             assert_eq!(strike(value), value);
         }
         assert!(any());
+        for name in ["sig", "JWT", "auth", "api_key"] {
+            assert!(is_secret_parameter(name), "{name}");
+        }
+        for name in ["code", "key", "design", "author", "--auth", "signal"] {
+            assert!(!is_secret_parameter(name), "{name}");
+        }
         assert!(is_secret("s3.accessKey") && is_secret("X-Api-Key") && !is_secret("keyspace"));
     }
 }

@@ -6,7 +6,7 @@
 use crate::mistake::strike_password;
 pub(super) use crate::redact::STRUCK;
 pub use crate::redact::is_secret;
-use crate::redact::learn;
+use crate::redact::{is_secret_parameter, learn};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -76,7 +76,7 @@ pub fn strike_secrets(text: &str) -> String {
             _ => (part, ""),
         };
         match pair.split_once('=') {
-            Some((name, _)) if is_secret(name) => out.extend([name, "=", STRUCK]),
+            Some((name, _)) if is_secret_parameter(name) => out.extend([name, "=", STRUCK]),
             _ => out.push_str(&strike_password(pair)),
         }
         out.push_str(end);

@@ -12,7 +12,9 @@ use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
+use crate::redact::STRUCK;
 use crate::workload::Restored;
+use serde_json::Value;
 
 /// More stages than any plan with bursts has.
 const MOST_STAGES: usize = 100_000;
@@ -44,6 +46,11 @@ impl PlanRecord {
         }
         self.check_stages(&mut mistakes);
         self.check_target(&mut mistakes);
+        let struck = |value: &Value| value.as_str().is_some_and(|it| it.contains(STRUCK));
+        for (name, _) in self.data.iter().filter(|(_, list)| list.one_of.iter().any(struck)) {
+            let problem = "the list was stored without its secrets";
+            mistakes.push(Invalid::new(format!("data.{name}"), problem, CURE));
+        }
         let defined = Defined { operations: &self.operations, data: &self.data, ids: &self.ids };
         super::operations::check(defined, &self.target, &self.stages, &self.schemas, &mut mistakes);
         for threshold in &self.thresholds {

@@ -173,6 +173,11 @@ fn what_is_not_stored_is_missed() {
     let mut struck = of_list().with_bodies();
     struck["http"]["headers"] = json!(["Authorization: ***"]);
     assert!(again(&struck).unwrap_err().contains("http.headers"));
+    let mut listed = of_list().with_bodies();
+    listed["data"] = json!({"token": {"one-of": ["a", "***"]}});
+    assert!(again(&listed).unwrap_err().contains("data.token: the list was stored without its"));
+    listed["data"] = json!({"token": {"one-of": ["a", "**"]}});
+    assert_eq!(again(&listed).err(), None);
     let mut other = of_list().with_bodies();
     other["http"]["requests"][0]["server"] = json!("gopher://h");
     assert!(again(&other).unwrap_err().contains("http.requests.0: gopher is not supported"));

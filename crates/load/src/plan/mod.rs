@@ -40,7 +40,7 @@ pub use drill::{Breaks, DrillPlan, DrillSpec, DrillTimes, strike_command};
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as, values_of};
 pub use noise::Noise;
 pub use observe::{ObservePlan, ObserveSpec};
-pub use operations::{definitions, operations};
+pub use operations::{definitions, learn_list, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span, ThresholdError};

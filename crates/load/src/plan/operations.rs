@@ -8,11 +8,13 @@ use super::stage::StagePlan;
 use crate::driver::{OperationPlan, TargetPlan, flag_of};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
+use crate::redact::{is_secret_parameter, learn};
 use crate::schema::Ids;
 use crate::values::{Data, DataPlan, Problem, ValueSource, problem, source};
 use crate::workload::OwnOperation;
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
+use serde_json::Value;
 
 /// The operations and lists that a plan defines.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,7 @@ pub fn definitions(
         }
     }
     for text in lists {
+        learn_list(text);
         match list(text) {
             Ok((name, list)) => {
                 data.insert(name, list);
@@ -67,6 +70,15 @@ pub(super) fn stored<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<OperationPlan>, D::Error> {
     let operations = Vec::<OperationPlan>::deserialize(deserializer)?;
     operations.into_iter().map(|it| define(it).map_err(D::Error::custom)).collect()
+}
+
+/// Learns the values of a list whose name is secret, as in `token=abc,def`.
+pub fn learn_list(text: &str) {
+    let list = text.split_once('=').filter(|(name, _)| is_secret_parameter(name.trim()));
+    let list = list.and_then(|(_, values)| DataPlan::parse(values.trim()).ok());
+    for value in list.iter().flat_map(|it| &it.one_of).filter_map(Value::as_str) {
+        learn(value);
+    }
 }
 
 fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
