@@ -126,6 +126,29 @@ fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
     assert!(!more.stdout.contains("s3cret"), "{}", more.stdout);
 }
 
+/// Chrome records a file that is sent as fields without the text, and so without the boundary.
+#[test]
+fn a_body_that_is_not_recorded_is_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fields = |kind: &str| {
+        let fields = json!([{"name": "a", "value": "b c"}]);
+        json!({"mimeType": kind, "params": fields})
+    };
+    let parts = "multipart/form-data; boundary=x";
+    let entries = [
+        entry("POST", "http://a.example/parts", &fields(parts)),
+        entry("POST", "http://a.example/form", &fields("application/x-www-form-urlencoded")),
+        entry("POST", "http://a.example/text", &text(parts, "--x--")),
+    ];
+    let list = springload(["import", &recorded(folder.path(), &entries)]).stdout;
+    let why = "POST http://a.example/parts: the text of its body is not in the recording";
+    assert!(list.contains("# Left out: 1 request ") && list.contains(why), "{list}");
+    let lines: Vec<_> = list.lines().filter(|line| line.starts_with("$(URL)")).collect();
+    let [form, text] = lines[..] else { panic!("{list}") };
+    assert!(form.starts_with("$(URL)/form POST") && form.ends_with("; a=b+c"), "{form}");
+    assert!(text.starts_with("$(URL)/text POST") && text.ends_with("; --x--"), "{text}");
+}
+
 /// The list is parsed again: a name must not add a line to it, or control the terminal.
 #[test]
 fn a_name_is_one_line_of_the_list() {
@@ -153,12 +176,20 @@ fn what_is_no_recording_is_refused() {
     for text in [&b""[..], b"{", b"[]", b"{\"log\":{}}", b"\xff", b"{\"log\":{\"entries\":[7]}}"] {
         let message = refused(text);
         assert!(
-            message.contains("is no HAR file") && message.contains("Save all as HAR"),
+            message.contains("is not a HAR file") && message.contains("Save all as HAR"),
             "{message}"
         );
     }
     let message = refused(b"{\"log\":{\"entries\":[]}}");
     assert!(message.contains("has no request to a server"), "{message}");
+    let entries = [
+        entry("GET", "http://a.example/", &Value::Null),
+        entry("GET", "https://b.example/", &Value::Null),
+    ];
+    let har = recorded(folder.path(), &entries);
+    let run = springload(["import", &har, "--server", "http://nothere"]);
+    let words = "has no request to http://nothere; it has some to http://a.example, https://b";
+    assert!(run.code == 2 && run.stderr.contains(words), "{}", run.stderr);
     let run = springload(["import", "absent.har"]);
     assert!(run.code == 2 && run.stderr.contains("cannot read absent.har"), "{}", run.stderr);
     let run = springload(["import", name, "--server", "shop.example"]);

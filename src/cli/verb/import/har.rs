@@ -65,7 +65,7 @@ impl Har {
     /// Fails if it is not a HAR file. The message follows the name of the file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        serde_json::from_slice(bytes).map_err(|error| format!("is no HAR file: {error}"))
+        serde_json::from_slice(bytes).map_err(|error| format!("is not a HAR file: {error}"))
     }
 
     pub(super) fn entries(&self) -> &[Entry] {

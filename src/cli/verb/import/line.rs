@@ -40,6 +40,9 @@ fn body(data: &PostData) -> Result<String, &'static str> {
     let mut kind: String = data.mime_type.split_whitespace().collect();
     let mut text = data.text.clone();
     if text.is_empty() {
+        if !data.params.is_empty() && kind.to_ascii_lowercase().starts_with("multipart/") {
+            return Err("the text of its body is not in the recording");
+        }
         let fields = data.params.iter().map(|pair| (&pair.name, &pair.value));
         text = form_urlencoded::Serializer::new(text).extend_pairs(fields).finish();
         if kind.is_empty() {

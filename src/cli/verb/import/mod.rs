@@ -52,8 +52,16 @@ impl Verb for Import {
         let bytes = files::read(&self.file, files::DATA)
             .map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
         let har = Har::parse(&bytes).map_err(|problem| wrong(format!("{name} {problem}")))?;
-        let list = List::of(&har, self.servers)
-            .ok_or_else(|| wrong(format!("{name} has no request to a server")))?;
+        let list = List::of(&har, self.servers);
+        if list.lines.is_empty() && list.unspelled.is_empty() {
+            if list.elsewhere.is_empty() {
+                return Err(wrong(format!("{name} has no request to a server")).into());
+            }
+            let problem = format!("{name} has no request to {}", list.servers.join(" or "));
+            let others: Vec<&str> = list.others().map(|(it, _)| it).take(NAMED).collect();
+            let cure = format!("it has some to {}", others.join(", "));
+            return Err(Invalid::new("--server", problem, cure).into());
+        }
         print(list.text(&name).as_bytes());
         Ok(Exit::Passed)
     }
@@ -84,14 +92,20 @@ struct List {
 }
 
 impl List {
-    /// The requests to these servers, or to the first one in the recording; `None` if there are
-    /// none.
-    fn of(har: &Har, servers: Vec<String>) -> Option<Self> {
+    /// The requests to these servers, or to the first one in the recording.
+    fn of(har: &Har, servers: Vec<String>) -> Self {
         let mut list = Self { servers, ..Self::default() };
         for entry in har.entries() {
             list.add(entry);
         }
-        (!list.lines.is_empty() || !list.unspelled.is_empty()).then_some(list)
+        list
+    }
+
+    /// The other servers with the number of requests to each, those with most first.
+    fn others(&self) -> impl ExactSizeIterator<Item = (&str, usize)> {
+        let mut others: Vec<_> = self.elsewhere.iter().collect();
+        others.sort_by_key(|(server, count)| (std::cmp::Reverse(**count), *server));
+        others.into_iter().map(|(server, count)| (server.as_str(), *count))
     }
 
     fn add(&mut self, entry: &Entry) {
@@ -133,9 +147,7 @@ impl List {
         if !self.elsewhere.is_empty() {
             let sum = self.elsewhere.values().sum();
             note(format!("Left out: {} to other servers, which --server adds:", requests(sum)));
-            let mut others: Vec<_> = self.elsewhere.iter().collect();
-            others.sort_by_key(|(server, count)| (std::cmp::Reverse(**count), *server));
-            named(others.iter().map(|(server, count)| format!("{server} ({count})")), &mut note);
+            named(self.others().map(|(server, count)| format!("{server} ({count})")), &mut note);
         }
         if self.unanswered > 0 {
             let count = requests(self.unanswered);
