@@ -118,21 +118,25 @@ fn the_metrics_are_served_beside_slow_clients() {
             stream
         })
         .collect();
-    let asked = || {
+    let asked = |host: &str| {
         let mut client = connected(&address);
-        let request = b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-        client.write_all(request).expect("it reads");
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        client.write_all(request.as_bytes()).expect("it reads");
         let mut page = String::new();
         client.read_to_string(&mut page).expect("an answer");
-        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         page
     };
     // At first there are no metrics.
     let is_served = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        asked().contains("springload_")
+        let page = asked(&address);
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        page.contains("springload_")
     });
     assert!(is_served, "{}", run.stderr());
+    // A name that a foreign page could have for this machine is none of its own.
+    let foreign = asked("evil.example");
+    assert!(foreign.starts_with("HTTP/1.1 403") && !foreign.contains("springload_"), "{foreign}");
     drop(slow);
     run.interrupt();
     assert_eq!(run.finish().code, 130);

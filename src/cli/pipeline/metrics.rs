@@ -1,7 +1,9 @@
 //! `--metrics`: a server for scrapers during a run. Serves what the run merges once a second
 //! anyway; the load threads are not involved.
 
-use super::pages::{Answer, PageServer, Pages, answer, only_read, words};
+use super::pages::{
+    Answer, PageServer, Pages, answer, is_for_this_machine, not_meant, only_read, words,
+};
 use crate::cli::flags::output::MetricsArgs;
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
@@ -27,12 +29,16 @@ pub(super) struct Metrics {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Scraped(Arc<Mutex<Served>>);
+struct Scraped {
+    served: Arc<Mutex<Served>>,
+    /// Whether only this machine may connect.
+    private: bool,
+}
 
 impl Metrics {
     /// The server, if one is asked for. The page is empty until the run begins.
     pub(super) fn asked(asked: &MetricsArgs) -> Option<Result<Self, Invalid>> {
-        let state = Scraped::default();
+        let state = Scraped { private: !asked.public, ..Scraped::default() };
         let server = PageServer::asked(asked.address.as_deref()?, asked.public, state.clone());
         Some(server.map(|server| Self { state, server }))
     }
@@ -55,7 +61,7 @@ impl Metrics {
 
 impl Scraped {
     fn served(&self) -> MutexGuard<'_, Served> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The page in the format that the client accepts.
@@ -84,6 +90,9 @@ impl Pages for Scraped {
     const EXAMPLE: &'static str = "127.0.0.1:9464";
 
     async fn respond(&self, request: Request<Incoming>) -> Answer {
+        if self.private && !is_for_this_machine(&request) {
+            return not_meant();
+        }
         if request.uri().path() != "/metrics" {
             return words(StatusCode::NOT_FOUND, "the page is /metrics\n");
         }

@@ -7,7 +7,7 @@ use crate::embedded::bind;
 use crate::plan::Invalid;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -152,6 +152,29 @@ pub(super) fn only_read(method: &Method) -> Option<Answer> {
     Some(refusal)
 }
 
+/// Whether a request is addressed to this machine. A foreign page could make a browser send one
+/// under a name of its own that resolves to this machine; where only this machine may read, such a
+/// request is refused.
+pub(super) fn is_for_this_machine(request: &Request<Incoming>) -> bool {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    host.is_none_or(is_local)
+}
+
+/// The response to a request that is not addressed to this machine.
+pub(super) fn not_meant() -> Answer {
+    words(StatusCode::FORBIDDEN, "ask for it by its numeric address\n")
+}
+
+/// Whether the value of a `Host` header is a numeric address or this machine's own name.
+fn is_local(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
 async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let mut readers = VecDeque::<Reader>::new();
@@ -215,6 +238,18 @@ async fn serve<P: Pages>(stream: tokio::net::TcpStream, pages: P, asked: Arc<Ato
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_leads_here_is_not_this_machines() {
+        for host in
+            ["127.0.0.1", "127.0.0.1:8080", "[::1]:8080", "[::1]", "localhost:1", "LocalHost"]
+        {
+            assert!(is_local(host), "{host}");
+        }
+        for host in ["evil.example:8080", "127.0.0.1.evil.example", "localhost.example", ""] {
+            assert!(!is_local(host), "{host}");
+        }
+    }
 
     #[tokio::test]
     async fn who_asks_for_nothing_makes_room_before_who_waits_for_an_answer() {
