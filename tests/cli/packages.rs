@@ -107,6 +107,27 @@ fn what_is_built_from_source_can_do_all_that_a_release_can() {
     assert_eq!(features("cargo build --locked\ncargo install --features cli x"), []);
 }
 
+#[test]
+fn the_guide_names_the_drivers_that_are_always_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |name: &str| fs::read_to_string(root.join(name)).expect("a file");
+    let drivers = text("crates/driver/src/lib.rs");
+    let (_, drivers) = drivers.split_once("drivers! {\n").expect("the list");
+    let (drivers, _) = drivers.split_once("\n}").expect("its end");
+    let guide = text("docs/install.md");
+    let row = guide.lines().find(|line| line.contains("| `cargo install --path .` |"));
+    let row = row.expect("the row").to_lowercase();
+    let (named, lacking) = row.split_once("every driver but").expect("what is not there");
+    for line in drivers.lines() {
+        let (name, own) = line.trim().split_once(": ").expect("a driver");
+        let has_feature = own.contains(" if ");
+        let word = if name == "ycsb_java" { "java" } else { name };
+        // `basic` is no database.
+        assert!(name == "basic" || named.contains(word) != has_feature, "{name}: {row}");
+        assert_eq!(lacking.contains(word), has_feature, "{name}: {row}");
+    }
+}
+
 /// Each archive of a formula: for which system and processor, its address and its sum.
 fn archives(formula: &str) -> Vec<[String; 4]> {
     let (mut archives, mut place) = (Vec::new(), [""; 3]);
