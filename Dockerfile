@@ -3,8 +3,8 @@
 #     docker build -t springload .
 #     docker run --rm -v "$PWD:/runs" --user "$(id -u)" springload run http://user@host:5984
 #
-# The folder /runs is where runs are saved. An image that is given to others has to have the notices
-# of what is in it, which `make notices` writes before.
+# The folder /runs is where runs are saved; like /tmp, it is open to any user. An image that is
+# given to others has to have the notices of what is in it, which `make notices` writes before.
 
 FROM rust:1-alpine AS build
 RUN apk add --no-cache build-base ca-certificates
@@ -28,6 +28,7 @@ COPY . .
 RUN find src crates -name '*.rs' -exec touch {} + \
     && cargo build --profile dist --locked --features databases,broker,push,http2 \
     && mkdir -p /image/usr/local/bin /image/etc/ssl/certs /image/runs /image/tmp \
+    && chmod 1777 /image/runs /image/tmp \
     && strip -o /image/usr/local/bin/springload target/dist/springload \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp LICENSE-APACHE LICENSE-MIT /image/ \

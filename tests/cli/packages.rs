@@ -128,6 +128,17 @@ fn the_guide_names_the_drivers_that_are_always_there() {
     }
 }
 
+#[test]
+fn any_user_of_the_image_can_save_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("Dockerfile")).expect("a file");
+    let made = text.lines().find(|line| line.contains("mkdir -p /image")).expect("the folders");
+    let open = text.lines().find_map(|line| line.trim().strip_prefix("&& chmod 1777 "));
+    let open: BTreeSet<_> = open.expect("a mode").trim_end_matches(" \\").split(' ').collect();
+    assert_eq!(open, BTreeSet::from(["/image/runs", "/image/tmp"]));
+    assert!(open.iter().all(|folder| made.contains(folder)), "{made}");
+}
+
 /// Each archive of a formula: for which system and processor, its address and its sum.
 fn archives(formula: &str) -> Vec<[String; 4]> {
     let (mut archives, mut place) = (Vec::new(), [""; 3]);
