@@ -456,8 +456,8 @@ fn what_cannot_be_looked_for_is_refused() {
     let refuse = |words: &[&str], parts: &[&str]| {
         springload(words).refused(2, parts);
     };
-    refuse(&["run", "basic", "--verify"], &["--verify", "does not return documents"]);
-    refuse(&["run", "basic", "--audit"], &["--audit", "does not return documents"]);
+    refuse(&["run", "basic", "--verify"], &["--verify: basic does not return documents;"]);
+    refuse(&["run", "basic", "--audit"], &["--audit: basic does not return documents;"]);
     let message = springload(["run", "--workload", "bulk-insert", "--verify"]).stderr;
     assert!(message.starts_with("error: --verify: "), "{message}");
     let folder = tempfile::tempdir().expect("a temporary folder");

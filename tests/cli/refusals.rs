@@ -90,6 +90,11 @@ fn schemas_that_are_none() {
     springload(["schema", &name]).refused(2, &["SCHEMA: ", "not UTF-16"]);
     let (_folder, name) = file("{");
     springload(["schema", &name]).refused(2, &["SCHEMA: ", "; give a JSON object"]);
+    // Nothing listens on port 1: it is not about the content of a schema.
+    let absent = springload(["schema", "http://127.0.0.1:1/db/id"]);
+    let absent = absent.refused(2, &["error: SCHEMA: ", "; give the URL of a stored document"]);
+    let line = &absent.stderr;
+    assert!(!line.contains("--schema") && !line.contains("JSON object"), "{line}");
 }
 
 #[test]

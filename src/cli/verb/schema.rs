@@ -49,7 +49,7 @@ impl Verb for Schema {
                 Ok((SchemaSource::File(path), _)) => files::read(&path, files::DATA)
                     .map_err(|error| format!("cannot read {}: {error}", path.display()))
                     .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
-                Err(mistake) => Err(mistake.to_string()),
+                Err(mistake) => return Err(mistake.under("SCHEMA").into()),
             },
         };
         let template =

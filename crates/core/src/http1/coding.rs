@@ -16,7 +16,7 @@ pub fn decoded(head: &[u8], body: &[u8], most: usize) -> Result<Option<Vec<u8>>,
     // An answer to HEAD, or a 304, names the coding that the body would have.
     let Some(coding) = codings.next().filter(|_| !body.is_empty()) else { return Ok(None) };
     if codings.next().is_some() {
-        return Err("the body is coded more than once, which springload does not undo".to_owned());
+        return Err("the body is encoded more than once, which springload does not undo".to_owned());
     }
     let plain = match coding {
         coding if is(coding, "gzip") || is(coding, "x-gzip") => {
@@ -27,7 +27,7 @@ pub fn decoded(head: &[u8], body: &[u8], most: usize) -> Result<Option<Vec<u8>>,
             .or_else(|error| read(DeflateDecoder::new(body), most).map_err(|_| error)),
         other => {
             let name = other.escape_ascii();
-            return Err(format!("the body is coded as {name}, not as gzip or deflate"));
+            return Err(format!("the body is compressed with {name}, not with gzip or deflate"));
         }
     };
     let plain = plain.map_err(|error| {
@@ -109,9 +109,13 @@ mod tests {
         // A few bytes may decompress to gigabytes.
         let bomb = gzip(&vec![0; 50_000_000]);
         assert!(decoded(&head("gzip"), &bomb, 1_000).is_err());
-        for coding in ["br", "gzip, br", "gzip, gzip"] {
+        for (coding, problem) in [
+            ("br", "the body is compressed with br, "),
+            ("gzip, br", "the body is encoded more than once, "),
+            ("gzip, gzip", "the body is encoded more than once, "),
+        ] {
             let message = decoded(&head(coding), &whole, 1_000).unwrap_err();
-            assert!(message.starts_with("the body is coded "), "{message}");
+            assert!(message.starts_with(problem), "{message}");
         }
     }
 }

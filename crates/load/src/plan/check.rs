@@ -139,7 +139,7 @@ fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<
     let problem = if !spec.verify {
         return None;
     } else if !card.documents {
-        format!("{} does not return documents", card.summary)
+        format!("{} does not return documents", card.name)
     } else if !stages.iter().any(|stage| stage.work.traits().verifies) {
         "this workload does not read documents that it has written".to_owned()
     } else {
@@ -153,7 +153,7 @@ fn audit_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<I
     let lost = |stage: &&StagePlan| !stage.work.traits().is_auditable;
     let problem = match stages.iter().find(lost) {
         _ if !spec.audit => return None,
-        _ if !card.documents => format!("{} does not return documents", card.summary),
+        _ if !card.documents => format!("{} does not return documents", card.name),
         Some(_) => "what this workload has written cannot be reconstructed".to_owned(),
         None => return None,
     };
