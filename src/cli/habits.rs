@@ -277,8 +277,8 @@ pub(super) fn is_number(word: &str) -> bool {
     parts.iter().all(|it| number(it)) && (parts.len() < 4 || parts.iter().any(|it| hexadecimal(it)))
 }
 
-/// The suggestion for a letter that several tools have, recognized by its value: `-p` is a file with
-/// a body in ab, a property in YCSB, and a port in others.
+/// The suggestion for a letter that several tools have, recognized by its value: `-p` is a file
+/// with a body in ab, a property in YCSB, and a port in others.
 pub(super) fn valued(letter: &str, value: &str, verb: &str) -> Option<String> {
     let own = VERBS.iter().find(|it| it.name == verb)?;
     let plain = |it: u8| it.is_ascii_alphanumeric() || b"._-".contains(&it);

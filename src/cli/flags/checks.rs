@@ -29,8 +29,8 @@ pub(in crate::cli) struct WriteArgs {
     /// Follow the changes on this many connections
     ///
     /// Follow the changes on this many connections beside the load, and measure the delay from a
-    /// write's acknowledgment to its change. At the end, each follower asks for what is left; if the
-    /// last change of a document has not come by then, the exit status is 6
+    /// write's acknowledgment to its change. At the end, each follower asks for what is left; if
+    /// the last change of a document has not come by then, the exit status is 6
     #[arg(long, value_name = "N")]
     follow: Option<u32>,
     /// How followers ask for changes
