@@ -240,7 +240,7 @@ pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
 /// `utput=file`, and `-header` would be `-h`.
 pub(super) fn one_dash_beforehand(word: &str, verb: &str) -> Option<String> {
     let name = word.strip_prefix('-')?.split('=').next().unwrap_or_default();
-    let second = name.bytes().nth(1)?;
+    let second = name.as_bytes().get(1).copied()?;
     if name == "help" {
         return None;
     }

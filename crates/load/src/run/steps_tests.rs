@@ -113,7 +113,9 @@ fn what_is_observed_ends_with_the_stages_unless_the_user_asked_twice() {
         let observing = Some(Observing::begin(asks, &target, Clock::system().now()).unwrap());
         let mut bench = Bench { observing, ..Bench::new(&plan, &target, &stop, [0, 0]) };
         let mut record = begun(&plan, wall_ns(), ServerRecord::default());
-        reason.into_iter().for_each(|reason| stop.raise(reason));
+        if let Some(reason) = reason {
+            stop.raise(reason);
+        }
         end_beside(&mut bench, &mut record).unwrap();
         assert_eq!(record.observed.is_some(), ends, "{reason:?}");
         assert_eq!(bench.observing.is_none(), ends, "{reason:?}");
