@@ -9,6 +9,7 @@ use crate::springload::{Finished, measure, number};
 const SETTINGS: u8 = 4;
 const HEADERS: u8 = 1;
 const DATA: u8 = 0;
+const RST_STREAM: u8 = 3;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -87,6 +88,32 @@ fn a_body_is_as_long_as_its_length_says() {
         let run = answer(Some(length), b"12345");
         assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{length}");
         assert!(run.full_report().contains("(PROTOCOL_ERROR)"), "{}", run.full_report());
+    }
+}
+
+/// With NO_ERROR, a server says that it needs no more of the request; the answer has to be complete
+/// then (RFC 9113, 8.1).
+#[test]
+fn a_stream_that_is_reset_without_an_error_has_its_answer_only_if_that_is_complete() {
+    for (length, flags, ok) in
+        [(Some("5"), END_STREAM, 2), (Some("12"), 0, 0), (Some("5"), 0, 0), (None, 0, 0)]
+    {
+        let url = server(move |id, stream| {
+            let frames = [
+                frame(HEADERS, END_HEADERS, id, &head(length)),
+                frame(DATA, flags, id, b"12345"),
+                frame(RST_STREAM, 0, id, &[0; 4]),
+            ];
+            stream.write_all(&frames.concat()).is_ok()
+        });
+        let run = asked(&url);
+        let request = run.operation("urls", "request");
+        assert_eq!(number(&request["ok"]), ok, "{length:?} {flags}: {request}");
+        if ok == 0 {
+            assert_eq!(request["failures"], serde_json::json!({ "reset": 2 }), "{length:?}");
+            let report = run.full_report();
+            assert!(report.contains("the server reset the stream (NO_ERROR)"), "{report}");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::measure::Probe;
 use crate::net::Buffers;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
-use h2::{Reason, RecvStream, SendStream};
+use h2::{RecvStream, SendStream};
 use http::HeaderMap;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -158,9 +158,8 @@ impl Stream {
                     let _ = receive.flow_control().release_capacity(piece.len());
                     received.add(&piece)?;
                 }
-                // The server needs no more of the request, and the answer is complete (RFC 9113,
-                // 8.1).
-                Some(Err(error)) if is_enough(&error) => break,
+                // `h2` reports no reset after a complete answer, with which a server says that it
+                // needs no more of the request (RFC 9113, 8.1). Any other leaves a part missing.
                 Some(Err(error)) => return Poll::Ready(Err(broken(error))),
             }
             let arrived = line.arrivals().count();
@@ -206,11 +205,6 @@ impl Stream {
         (self.answered, self.seen) = (true, line.arrivals().count());
         mark(line, probe);
     }
-}
-
-/// Whether the server has reset a stream because it needs no more of the request.
-fn is_enough(error: &h2::Error) -> bool {
-    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
 /// Marks what has arrived. On a connection with several streams, the kernel's timestamp may belong
