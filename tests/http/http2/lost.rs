@@ -11,11 +11,12 @@ use crate::springload::{Running, failures, measure, number};
 /// One user who makes one request on a separate connection.
 fn single(node: &Node, method: &str, path: &str) -> (serde_json::Value, String) {
     let url = format!("{}{path}", node.url);
-    let words = ["http", "--http2", "-c", "1", "--threads", "1", "-n", "1", "--no-retry"];
-    let run = measure([&words[..], &["-X", method, &url]].concat());
+    let words = ["http", "--http2", "-c", "1", "--threads", "1", "-n", "1", "-X", method, &url];
+    let run = measure(words);
     (run.operation("urls", "request")["failures"].clone(), run.full_report())
 }
 
+/// None of them is sent again, as a request is whose connection was closed.
 #[test]
 fn a_stream_that_the_server_resets_is_reported_by_its_reason() {
     let Some(node) = Node::h2c() else { return };

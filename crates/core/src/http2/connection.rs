@@ -121,7 +121,7 @@ impl Connection {
                 Err(broken) => Err(Lost { broken, unanswered: true, went_out: false }),
             };
             let Err(Lost { broken, unanswered, went_out }) = attempt else { break Ok(()) };
-            let stale = kept.is_some() && unanswered && broken.failure == Failure::Reset;
+            let stale = kept.is_some() && unanswered && broken.closed;
             let again = broken.goes_away || stale && (request.resend || !went_out);
             if again && !resent {
                 resent = true;

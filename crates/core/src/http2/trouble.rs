@@ -15,6 +15,8 @@ pub(super) struct Broken {
     /// Whether the server is about to close the connection and has certainly not processed the
     /// request.
     pub(super) goes_away: bool,
+    /// Whether the connection was closed, rather than the one stream reset.
+    pub(super) closed: bool,
 }
 
 /// The server does not speak HTTP/2, with the advice to leave the flag out.
@@ -24,7 +26,7 @@ pub(super) fn not_http2() -> Trouble {
 
 impl Broken {
     pub(super) const fn new(failure: Failure, trouble: Option<Trouble>) -> Self {
-        Self { failure, trouble, goes_away: false }
+        Self { failure, trouble, goes_away: false, closed: false }
     }
 
     fn explained(failure: Failure, words: impl Into<String>) -> Self {
@@ -83,7 +85,7 @@ impl Broken {
             return Self::explained(Failure::Protocol, TLS_SPOKEN);
         }
         if error.is_io() {
-            return Self::new(Failure::Reset, None);
+            return Self { closed: true, ..Self::new(Failure::Reset, None) };
         }
         Self::explained(Failure::Protocol, format!("the answer is not as HTTP/2 has it ({name})"))
     }
