@@ -10,6 +10,7 @@ const SETTINGS: u8 = 4;
 const HEADERS: u8 = 1;
 const DATA: u8 = 0;
 const RST_STREAM: u8 = 3;
+const PUSH_PROMISE: u8 = 5;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -87,7 +88,8 @@ fn a_body_is_as_long_as_its_length_says() {
     for length in ["4", "6", "x"] {
         let run = answer(Some(length), b"12345");
         assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{length}");
-        assert!(run.full_report().contains("(PROTOCOL_ERROR)"), "{}", run.full_report());
+        let words = "springload refused the answer (PROTOCOL_ERROR): its body is not as long";
+        assert!(run.full_report().contains(words), "{}", run.full_report());
     }
 }
 
@@ -132,12 +134,10 @@ fn endless_headers_are_not_waited_for() {
         false
     });
     let run = asked(&url);
-    assert_eq!(
-        run.operation("urls", "request")["failures"]["protocol"],
-        2,
-        "{}",
-        run.full_report()
-    );
+    let report = run.full_report();
+    assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{report}");
+    let words = "springload closed the connection (ENHANCE_YOUR_CALM): the headers";
+    assert!(report.contains(words), "{report}");
 }
 
 #[test]
@@ -164,16 +164,32 @@ fn headers_may_be_as_long_as_with_http_1_1() {
 
 #[test]
 fn what_nobody_asked_for_ends_the_connection() {
-    // A response on a stream that was never opened.
-    let url = server(|id, stream| {
-        let nobody = frame(HEADERS, END_HEADERS | END_STREAM, id + 100, &head(None));
-        stream.write_all(&nobody).is_ok()
-    });
-    let run = asked(&url);
-    assert_eq!(
-        run.operation("urls", "request")["failures"]["protocol"],
-        2,
-        "{}",
-        run.full_report()
-    );
+    // A response on a stream that was never opened, a promise that the client has declined, and
+    // more empty frames than make sense.
+    type Frames = fn(u32) -> Vec<u8>;
+    let calm = "springload closed the connection (ENHANCE_YOUR_CALM): the server sent too many";
+    let frame_words = "springload closed the connection (PROTOCOL_ERROR): the server sent a frame";
+    let cases: [(Frames, &str); 3] = [
+        (|id| frame(HEADERS, END_HEADERS | END_STREAM, id + 100, &head(None)), frame_words),
+        (
+            |id| {
+                let promised = [&(id + 1).to_be_bytes()[..], &[0x82, 0x84, 0x86]].concat();
+                frame(PUSH_PROMISE, END_HEADERS, id, &promised)
+            },
+            frame_words,
+        ),
+        (
+            |id| {
+                let begun = frame(HEADERS, END_HEADERS, id, &head(None));
+                [begun, frame(DATA, 0, id, &[]).repeat(2_000)].concat()
+            },
+            calm,
+        ),
+    ];
+    for (frames, words) in cases {
+        let run = asked(&server(move |id, stream| stream.write_all(&frames(id)).is_ok()));
+        let report = run.full_report();
+        assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{report}");
+        assert!(report.contains(words), "{report}");
+    }
 }

@@ -6,6 +6,14 @@ use crate::op::Failure;
 use h2::Reason;
 use std::io;
 
+/// The words of `h2` for its limits, for which it ends a connection, and what they mean.
+const LIMITS: [(&str, &str); 4] = [
+    ("too_many_data_frames", "the server sent too many empty or very small DATA frames"),
+    ("header_list_way_too_large", "the headers are much longer than 64 KiB"),
+    ("too_many_continuations", "the headers come in too many pieces"),
+    ("too_many_internal_resets", "the server sent too many answers that break rules of HTTP/2"),
+];
+
 /// How a request, or the connection for it, failed.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
@@ -87,6 +95,29 @@ impl Broken {
         if error.is_io() {
             return Self { closed: true, ..Self::new(Failure::Reset, None) };
         }
-        Self::explained(Failure::Protocol, format!("the answer is not as HTTP/2 has it ({name})"))
+        if error.is_library() {
+            return Self::explained(Failure::Protocol, refused(error, reason));
+        }
+        Self::explained(Failure::Protocol, format!("the request could not be sent: {error}"))
     }
+}
+
+/// Says what `h2`, which is a part of springload, refused of what the server sent.
+fn refused(error: &h2::Error, reason: Reason) -> String {
+    // The words for its limits are nowhere but in the text.
+    let text = error.to_string();
+    let limit = LIMITS.iter().find(|(word, _)| text.contains(word));
+    let what = match (limit, reason) {
+        (Some(&(_, what)), _) => what,
+        (None, Reason::PROTOCOL_ERROR) if error.is_reset() => {
+            "its body is not as long as it says, or its headers are malformed or longer than 64 KiB"
+        }
+        (None, Reason::PROTOCOL_ERROR) => {
+            "the server sent a frame that HTTP/2 does not allow there, such as PUSH_PROMISE, or \
+             headers that cannot be read"
+        }
+        (None, _) => "what the server sent breaks a rule of HTTP/2",
+    };
+    let done = if error.is_reset() { "refused the answer" } else { "closed the connection" };
+    format!("springload {done} ({reason:?}): {what}")
 }
