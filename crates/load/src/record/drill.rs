@@ -287,21 +287,23 @@ impl Drill<'_> {
     pub fn times(&self, observed: Option<&Observed>) -> DrillDelays {
         let seconds = self.seconds();
         let (from_s, to_s) = self.broken_s;
-        let since = |at_s: f64| move |it: &&PhaseFigures| it.span_s.1 > at_s;
         let within = |at_s: f64| move |it: &PhaseFigures| it.span_s.1 - at_s;
-        let failed = seconds.iter().filter(since(from_s)).find(|it| it.failed() > 0);
-        let after = |failed: &PhaseFigures| {
-            let later = seconds.iter().filter(since(failed.span_s.0));
-            later.clone().find(|it| it.ok > 0).map(within(from_s))
-        };
+        let failed = seconds.iter().position(|it| it.span_s.1 > from_s && it.failed() > 0);
+        let succeeded = failed.and_then(|at| {
+            // In the second of the failure, successes may have come before it, unless all is well
+            // in the next.
+            let next = seconds.get(at + 1);
+            let is_over = next.is_none_or(|next| next.ok > 0 && next.failed() == 0);
+            seconds[at..].iter().skip(usize::from(!is_over)).find(|it| it.ok > 0)
+        });
         let healed = seconds.iter().find(|it| it.span_s.0 >= to_s && it.ok > 0);
         let healed = healed.or_else(|| {
             // In the second of the mending, successes may have come before it.
             seconds.iter().find(|it| it.span_s.1 > to_s && it.ok > 0)
         });
         DrillDelays {
-            first_failure_s: failed.map(within(from_s)),
-            first_success_s: failed.and_then(after),
+            first_failure_s: failed.map(|at| &seconds[at]).map(within(from_s)),
+            first_success_s: succeeded.map(within(from_s)),
             healed_success_s: healed.map(within(to_s)),
             caught_up_s: self.caught_up_s(&seconds),
             backlog_s: observed.and_then(|it| self.backlog(it)),

@@ -294,6 +294,16 @@ fn delays_count_from_the_break_or_the_mending() {
     let seconds = [(10, USUAL), (10, DOWN), (1, USUAL), (12, DOWN)];
     assert_eq!(times(&seconds, 10.0, 20.5), [Some(1.0), Some(11.0), Some(0.5)]);
     assert_eq!(times(&[(20, USUAL), (13, DOWN)], 10.0, 20.0), [Some(11.0), None, None]);
+    // Nor are those in the second of the break, unless all is well after its failures.
+    let last = Second { ok: 1, ..DOWN };
+    let seconds = [(10, USUAL), (1, last), (22, DOWN)];
+    assert_eq!(times(&seconds, 10.0, 20.5), [Some(1.0), None, None]);
+    let seconds = [(10, USUAL), (1, last), (4, QUIET), (18, USUAL)];
+    assert_eq!(times(&seconds, 10.0, 20.5), [Some(1.0), Some(6.0), Some(1.5)]);
+    let seconds = [(10, USUAL), (1, one), (22, USUAL)];
+    assert_eq!(times(&seconds, 10.0, 20.5), [Some(1.0), Some(1.0), Some(1.5)]);
+    let seconds = [(32, USUAL), (1, one)];
+    assert_eq!(times(&seconds, 10.0, 20.5), [Some(23.0), Some(23.0), Some(1.5)]);
 }
 
 #[test]

@@ -30,13 +30,7 @@ pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
     lines.extend(start.iter().map(|start| step_words("mended", start)));
     let Some(drill) = stage.drilled() else { return lines };
     let times = drill.times(record.observed.as_ref());
-    let within = |seconds: f64| format!("within {} s", decimal(seconds.max(0.1), 1));
-    let mut parts = vec![times.first_failure_s.map_or_else(
-        || "nothing failed".to_owned(),
-        |it| format!("first failure {} of the break", within(it)),
-    )];
-    parts.extend(times.first_success_s.map(|it| format!("next success {} of it", within(it))));
-    lines.push(parts.join(", "));
+    lines.push(failure_words(times.first_failure_s, times.first_success_s));
     let success = times.healed_success_s.map_or_else(
         || "after it was mended, nothing succeeded".to_owned(),
         |it| format!("first success {} of the mending", within(it)),
@@ -74,6 +68,20 @@ pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String
     });
     let parts = [Some(failed), Some(caught_up_words(caught_up)), looked];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}
+
+fn within(seconds: f64) -> String {
+    format!("within {} s", decimal(seconds.max(0.1), 1))
+}
+
+/// Says when the first request failed, and when the next one succeeded.
+fn failure_words(failure_s: Option<f64>, success_s: Option<f64>) -> String {
+    let Some(failure_s) = failure_s else { return "nothing failed".to_owned() };
+    let success = success_s.map_or_else(
+        || "nothing succeeded afterwards".to_owned(),
+        |it| format!("next success {} of it", within(it)),
+    );
+    format!("first failure {} of the break, {success}", within(failure_s))
 }
 
 /// Says when everything was back to normal.
@@ -238,4 +246,18 @@ pub(super) fn note(drill: Drill<'_>) -> String {
         at(from_s),
         at(to_s),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_never_came_back_has_no_next_success() {
+        let words = |success_s| failure_words(Some(1.04), success_s);
+        let failure = "first failure within 1.0 s of the break";
+        assert_eq!(words(None), format!("{failure}, nothing succeeded afterwards"));
+        assert_eq!(words(Some(2.0)), format!("{failure}, next success within 2.0 s of it"));
+        assert_eq!(failure_words(None, None), "nothing failed");
+    }
 }
