@@ -300,7 +300,7 @@ fn what_a_drill_cannot_do_is_refused_in_words() {
     for (words, message) in [
         (&["--before", "4s"][..], "--before: 4 s is too short; give 5s or more"),
         (&["--broken", "0s"], "--broken: 0 s is too short; give 1s or more"),
-        (&["--after", "1s"], "--after: 1 s is too short; give 5s or more"),
+        (&["--after", "5s"], "--after: 5 s is too short; give 6s or more"),
         (&["--after", "48h"], "--after: is more than a day; give a time such as 30s"),
         (&["--command-timeout", "0s"], "--command-timeout: 0 s is too short"),
         (&["-d", "1m"], "--duration: the phases of a drill decide that; give --before, --broken"),

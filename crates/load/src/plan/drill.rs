@@ -11,9 +11,11 @@ use crate::mistake::Invalid;
 use crate::workload::Purpose;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The shortest time before something is broken, and after it was mended, in nanoseconds: there
-/// must be seconds to compare.
-const LEAST_BESIDE_NS: Nanos = 5 * SECOND_NS;
+/// The shortest time before something is broken, in nanoseconds: there must be seconds to compare.
+const LEAST_BEFORE_NS: Nanos = 5 * SECOND_NS;
+/// The shortest time after it was mended: the second of the mending, which counts as broken, and
+/// the five that show that all is as before.
+const LEAST_AFTER_NS: Nanos = 6 * SECOND_NS;
 /// The shortest time for which something stays broken.
 const LEAST_BROKEN_NS: Nanos = SECOND_NS;
 /// The longest time for each phase, and for a command.
@@ -206,9 +208,9 @@ pub(super) fn check(
 
 fn check_times(times: &DrillTimes, mistakes: &mut Vec<Invalid>) {
     let phases = [
-        ("--before", times.before_ns, LEAST_BESIDE_NS),
+        ("--before", times.before_ns, LEAST_BEFORE_NS),
         ("--broken", times.broken_ns, LEAST_BROKEN_NS),
-        ("--after", times.after_ns, LEAST_BESIDE_NS),
+        ("--after", times.after_ns, LEAST_AFTER_NS),
         ("--command-timeout", times.limit_ns, SECOND_NS),
         ("--settle", times.settle_ns, 0),
     ];

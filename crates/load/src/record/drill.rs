@@ -332,6 +332,16 @@ impl Drill<'_> {
         Some((healed[first].span_s.0 - self.broken_s.1).max(0.0))
     }
 
+    /// Whether too little time was left after the mending to tell whether all was as before, as it
+    /// was that far.
+    pub fn ends_too_soon(&self) -> bool {
+        let seconds = self.seconds();
+        let healed = self.whole(&seconds, Phase::Healed);
+        let length_s: f64 = healed.iter().map(|it| it.span_s.1 - it.span_s.0).sum();
+        let usual = Usual::of(&self.whole(&seconds, Phase::Before));
+        length_s < STEADY_S && usual.is_none_or(|usual| healed.iter().all(|it| usual.has(it)))
+    }
+
     /// Whether anything was different while it was broken.
     pub fn has_changed(&self) -> bool {
         let Some(usual) = Usual::of(&self.whole(&self.seconds(), Phase::Before)) else {

@@ -139,6 +139,21 @@ fn all_is_as_before_once_it_lasts() {
 }
 
 #[test]
+fn a_drill_that_ends_too_soon_says_nothing_about_what_comes_after_it() {
+    let after = |healed: &[(usize, Second)]| {
+        let seconds = [vec![(10, USUAL), (11, DOWN)], healed.to_vec()].concat();
+        let record = drilled(&phases(&seconds));
+        let drill = record.stages[0].drilled().unwrap();
+        (drill.times(None).caught_up_s.is_some(), drill.ends_too_soon())
+    };
+    assert_eq!(after(&[(4, USUAL)]), (false, true));
+    assert_eq!(after(&[]), (false, true));
+    assert_eq!(after(&[(5, USUAL)]), (true, false));
+    assert_eq!(after(&[(3, USUAL), (1, SLOW)]), (false, false), "that is known");
+    assert_eq!(after(&[(3, DOWN)]), (false, false));
+}
+
+#[test]
 fn a_step_that_was_not_done_spoils_the_drill() {
     let with = |stop: Option<&str>, start: Option<&str>| {
         let mut record = drilled(&phases(&[(10, USUAL), (10, DOWN), (13, USUAL)]));

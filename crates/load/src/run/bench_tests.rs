@@ -100,7 +100,7 @@ fn a_server_may_be_silent_for_longer_while_it_is_broken_on_purpose() {
     let times = DrillTimes {
         before_ns: 5 * SECOND_NS,
         broken_ns: 3 * SECOND_NS,
-        after_ns: 5 * SECOND_NS,
+        after_ns: 6 * SECOND_NS,
         settle_ns: 0,
         limit_ns: 4 * SECOND_NS,
     };

@@ -19,7 +19,7 @@ fn asked() -> DrillSpec {
     let times = DrillTimes {
         before_ns: 5 * SECOND_NS,
         broken_ns: SECOND_NS,
-        after_ns: 5 * SECOND_NS,
+        after_ns: 6 * SECOND_NS,
         settle_ns: 0,
         limit_ns: 60 * SECOND_NS,
     };

@@ -35,7 +35,7 @@ pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
         || "after it was mended, nothing succeeded".to_owned(),
         |it| format!("first success {} of the mending", within(it)),
     );
-    lines.push(format!("{success}, {}", caught_up_words(times.caught_up_s)));
+    lines.push(format!("{success}, {}", caught_up_words(drill, times.caught_up_s)));
     lines.extend(times.backlog_s.map(backlog_words));
     lines.extend(record.copies.as_ref().map(copies_words));
     if !drill.has_changed() {
@@ -66,7 +66,7 @@ pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String
         };
         format!("{} {} as acknowledged{through}", grouped(found), record.nouns().many)
     });
-    let parts = [Some(failed), Some(caught_up_words(caught_up)), looked];
+    let parts = [Some(failed), Some(caught_up_words(drill, caught_up)), looked];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 
@@ -85,10 +85,11 @@ fn failure_words(failure_s: Option<f64>, success_s: Option<f64>) -> String {
 }
 
 /// Says when everything was back to normal.
-fn caught_up_words(caught_up_s: Option<f64>) -> String {
+fn caught_up_words(drill: Drill<'_>, caught_up_s: Option<f64>) -> String {
     match caught_up_s {
         Some(it) if it < 1.0 => "as before at once".to_owned(),
         Some(it) => format!("as before after {}", length(it)),
+        None if drill.ends_too_soon() => "too short to tell whether all was as before".to_owned(),
         None => "not yet as before at the end".to_owned(),
     }
 }
