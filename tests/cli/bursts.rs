@@ -1,6 +1,6 @@
 //! Bursts: the record and the files match the server's counts.
 
-use springload::embedded::Options;
+use springload::embedded::{Fault, Faults, Occurrence, Options};
 
 use crate::proxy::Proxy;
 use crate::servers::Server;
@@ -48,6 +48,22 @@ fn the_tables_of_the_original_add_up_to_what_the_server_counted() {
         rows(&run, "couchdb_20readers_1sec_10bytes_sum.csv").iter().map(|row| row.1).sum();
     assert_eq!(reads as u64, counters().documents_read);
     assert!(run.stdout.contains("Total reads: "), "{}", run.stdout);
+}
+
+/// A writer reads its document after a write that failed.
+#[test]
+fn reads_after_failed_writes_are_not_counted_as_writes() {
+    let fault = Fault::named("status-500").expect("a fault");
+    let occurrence = Occurrence { fault, fraction: 0.1, from_ns: 0, until_ns: None };
+    let faults = Faults { named: vec![occurrence], ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let run = measure(["bm-couchdb", "-n", "10", "-t", "1", &server.url]);
+    let ok = |kind| number(&run.operation("burst_write", kind)["ok"]);
+    assert!(ok("read") > 0, "{}", run.stdout);
+    let writes = ok("create") + ok("update");
+    let sums = rows(&run, "couchdb_10writers_1sec_10bytes_sum.csv");
+    assert_eq!(sums.iter().map(|row| row.1).sum::<f64>() as u64, writes);
+    assert!(run.stdout.contains(&format!("Total writes: {writes}\n")), "{}", run.stdout);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::number::{decimal, grouped, millis};
 use super::table::align;
-use crate::measure::Histogram;
+use crate::measure::{Histogram, Merged};
+use crate::op::OpKind;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -31,6 +32,18 @@ pub struct BurstSecond {
     pub p99_us: Option<f64>,
 }
 
+/// Whether a stage's figures include this kind. A worker that does not know what a failed write did
+/// to its document reads it; in a burst of writes such reads do not count.
+fn is_counted(stage: &StageRecord, kind: OpKind) -> bool {
+    let writes = || stage.requests().any(|it| !it.kind.only_reads());
+    kind.is_request() && !(stage.start.is_some() && kind.only_reads() && writes())
+}
+
+/// The requests that the figures of a stage are about, together.
+pub(in crate::report) fn counted(stage: &StageRecord) -> Merged {
+    Merged::of(stage.requests().filter(|it| is_counted(stage, it.kind)))
+}
+
 /// Every second of a burst, including those without operations.
 pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSecond> {
     let workers = stage.start.map_or(0, |start| start.workers).max(1);
@@ -46,7 +59,7 @@ pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSe
             let place = u64::from(second - row.second);
             let seconds = u64::from(row.seconds);
             let part = |all: u64| all * (place + 1) / seconds - all * place / seconds;
-            for (_, kind) in row.kinds.iter().filter(|(kind, _)| kind.is_request()) {
+            for (_, kind) in row.kinds.iter().filter(|(kind, _)| is_counted(stage, **kind)) {
                 sum += part(kind.ok);
                 failed += part(kind.failed());
                 response.merge(&kind.response.get());
@@ -160,7 +173,6 @@ fn table(seconds: &[BurstSecond]) -> Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::OpKind;
     use crate::record::StartRecord;
     use crate::record::fixture::{part, record, stage};
 
@@ -195,6 +207,25 @@ mod tests {
         let sums = "interval_sec,num_actions\n0,41\n1,0\n2,30\n";
         assert_eq!(burst_csv(&seconds, false), sums);
         assert_eq!(burst_csv(&seconds, true), "interval_sec,num_actions\n0,20.5\n1,0.0\n2,15.0\n");
+    }
+
+    /// With two reads after a failed write, which are in the record, but not among its writes.
+    #[test]
+    fn reads_count_only_where_a_burst_reads() {
+        let read = |second| (second, OpKind::Read, part(2, 1));
+        let [mut writes, mut reads] =
+            [vec![(0, OpKind::Update, part(40, 1)), read(0)], vec![read(0)]]
+                .map(|parts| stage("burst", parts));
+        let figures = |stage: &StageRecord| {
+            let seconds = burst_seconds(stage, None);
+            let all = counted(stage);
+            [seconds[0].sum, seconds[0].failed, all.ok, all.failed()]
+        };
+        assert_eq!(figures(&writes), [40, 2, 40, 2], "it is no burst");
+        writes.start = burst().start;
+        reads.start = burst().start;
+        assert_eq!(figures(&writes), [39, 1, 39, 1]);
+        assert_eq!(figures(&reads), [1, 1, 1, 1]);
     }
 
     #[test]

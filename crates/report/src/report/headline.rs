@@ -1,6 +1,7 @@
 //! The result of a run in one line: its mark, its name, and the most useful information in a few
 //! words.
 
+use super::burst::counted;
 use super::drill;
 use super::failures::{Failed, failures};
 use super::number::length;
@@ -147,7 +148,7 @@ fn figures_words(record: &RunRecord) -> String {
     let Some(stage) = record.main_stage().filter(|stage| !stage.operations.is_empty()) else {
         return "nothing was measured".to_owned();
     };
-    let all = stage.merged();
+    let all = counted(stage);
     let rate = stage.rate_problem().unwrap_or_else(|| rate_words(stage, record.nouns(), &all));
     let parts = [Some(rate), time_words(&all.response), Some(error_words(&all))];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")

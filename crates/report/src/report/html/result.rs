@@ -5,6 +5,7 @@ use super::escape::Html;
 use super::parts::{letter, list};
 use crate::measure::Latency;
 use crate::record::{ResultKind, RunRecord, StageRecord};
+use crate::report::burst::counted;
 use crate::report::headline::{headline, share_words, unit};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::story::{Event, lines, story};
@@ -80,7 +81,7 @@ fn tiles(record: &RunRecord) -> Html {
     let Some(stage) = record.main_stage().filter(|stage| !stage.operations.is_empty()) else {
         return Html::default();
     };
-    let all = stage.merged();
+    let all = counted(stage);
     let per_s = all.throughput_per_s;
     let rate = decimal(per_s, usize::from(per_s > 0.0 && per_s < 100.0));
     let rate_unit = format!("{}/s", unit(stage, record.nouns()));

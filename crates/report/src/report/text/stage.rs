@@ -5,7 +5,7 @@ use crate::measure::{Count, Latency, Merged, OperationSummary, Shown, Statistic}
 use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
-use crate::report::burst::start_line;
+use crate::report::burst::{counted, start_line};
 use crate::report::headline::{
     error_words, looked_for, rate_words, share_words, time_words, unconfirmed_words, unit,
 };
@@ -36,7 +36,7 @@ pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Shee
         parts.extend(unconfirmed_words(verified));
         return sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
     }
-    let all = stage.merged();
+    let all = counted(stage);
     if stage.purpose() == Purpose::Index && all.ok > 0 {
         return sheet.parts(&title(stage, sheet), Tone::Strong, &built(stage, nouns, &all));
     }
@@ -81,7 +81,7 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
         sheet.line(&title, Tone::Strong, "nothing was measured");
         return;
     }
-    let all = stage.merged();
+    let all = counted(stage);
     let mut parts = vec![length(stage.elapsed_s), loop_words(record, stage)];
     parts.push(rate_words(stage, record.nouns(), &all));
     parts.push(format!("{} ok", grouped(all.ok)));
