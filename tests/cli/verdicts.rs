@@ -57,7 +57,7 @@ fn a_server_that_was_away_is_reported_and_spoils_a_closed_loop() {
     assert!(number(&outage["waits"]["samples"]) >= 1, "{outage}");
     let report = run.full_report();
     assert!(report.contains("waits for the server"), "{report}");
-    assert!(report.contains(&format!("no answer for {longest:.1} s from")), "{report}");
+    assert!(report.contains(&format!(" {longest:.1} s from")), "{report}");
     assert!(run.stdout.contains(&format!("s: no answer for {longest:.1} s")), "{}", run.stdout);
     came_to(&run, "not_trustworthy", 5, &["degraded", "no answer for"]);
     let page = run.report("html").stdout;

@@ -53,11 +53,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             );
             let mut words = format!("degraded: {failed}");
             if stage.verdict.is_outage() {
-                let longest = stage.outage.longest();
-                let (what, span) = longest
-                    .map_or(("nothing succeeded", Span::default()), |it| stage.away_words(it));
-                let length = length_words(outage_s.max(span.length_s));
-                words = format!("degraded: {what} for {length}");
+                words = format!("degraded: {}", away_in_all_words(stage, outage_s));
                 if percent >= 0.1 {
                     let _ = write!(words, ", {failed}");
                 }
@@ -158,18 +154,27 @@ fn missing_words(stage: &StageRecord, backlog_per_s: f64) -> String {
     }
 }
 
-/// Outages: the longest one, their number and their total length.
-pub(super) fn outage_words(stage: &StageRecord) -> Option<String> {
-    let outage = &stage.outage;
-    let longest = outage.longest()?;
+/// Outages of this total length, in seconds: their number, and the longest of them.
+pub fn away_in_all_words(stage: &StageRecord, total_s: f64) -> String {
+    let Some(longest) = stage.outage.longest() else {
+        return format!("nothing succeeded for {}", length_words(total_s));
+    };
     let (what, span) = stage.away_words(longest);
-    let mut words = format!("{what} {}", span_words(span));
-    if outage.spans.len() > 1 {
-        let count = outage.spans.len();
-        let oftener = if count >= Span::MOST_LISTED { " or more" } else { "" };
-        let _ = write!(words, "; {count} times{oftener}, {:.1} s in total", outage.total_s);
+    let total = length_words(total_s.max(span.length_s));
+    let (longest, from_s) = (length_words(span.length_s), span.from_s);
+    match stage.outage.spans.len() {
+        1 => format!("{what} for {total} from {from_s:.1} s on"),
+        count => {
+            let more = if count >= Span::MOST_LISTED { " or more" } else { "" };
+            let several = format!("{count}{more} outages");
+            format!("{what} for {total} in {several}, the longest {longest} from {from_s:.1} s on")
+        }
     }
-    Some(words)
+}
+
+/// The outages of a stage, if there were any.
+pub(super) fn outage_words(stage: &StageRecord) -> Option<String> {
+    stage.outage.longest().map(|_| away_in_all_words(stage, stage.outage.total_s))
 }
 
 /// Pauses of the client, if they are long enough to report.

@@ -38,7 +38,7 @@ mod within;
 pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
-pub use blame::bound_words;
+pub use blame::{away_in_all_words, bound_words};
 pub use drill::{Backlog, Drill, DrillDelays, DrillRecord, DrillStep, Phase, PhaseFigures};
 pub use drilled::NodeAudit;
 pub use environment::{Calibration, Environment};

@@ -226,24 +226,25 @@ fn a_degraded_stage_is_reported_with_its_outages() {
     };
     let failed = "of the operations failed through the server's fault";
     assert_eq!(degraded(0.125, 0.0, false), format!("degraded: 12.5 % {failed}"));
-    assert_eq!(degraded(0.0, 1.5, true), "degraded: no answer for 1.5 s");
+    assert_eq!(degraded(0.0, 1.5, true), "degraded: no answer for 1.5 s from 0.5 s on");
     assert_eq!(
         degraded(0.001, 1.5, true),
-        format!("degraded: no answer for 1.5 s, 0.1 % {failed}")
+        format!("degraded: no answer for 1.5 s from 0.5 s on, 0.1 % {failed}")
     );
     let closed = degraded(0.000_9, 1.5, false);
-    assert!(closed.starts_with("degraded: no answer for 1.5 s; a closed loop sends"), "{closed}");
+    let words = "degraded: no answer for 1.5 s from 0.5 s on; a closed loop sends";
+    assert!(closed.starts_with(words), "{closed}");
 
     let mut stage = fixture::stage("crud", Vec::new());
     assert_eq!(outage_words(&stage), None);
     let spans = vec![span(0.5, 0.25), span(1.0, 0.75)];
     stage.outage = Outage { spans, total_s: 1.0, ..Outage::default() };
-    let words = "no answer for 0.8 s from 1.0 s; 2 times, 1.0 s in total";
+    let words = "no answer for 1.0 s in 2 outages, the longest 0.8 s from 1.0 s on";
     assert_eq!(outage_words(&stage).as_deref(), Some(words));
     stage.outage.spans.truncate(1);
-    assert_eq!(outage_words(&stage).as_deref(), Some("no answer for 0.2 s from 0.5 s"));
+    assert_eq!(outage_words(&stage).as_deref(), Some("no answer for 1.0 s from 0.5 s on"));
     stage.outage.spans = vec![span(0.5, 0.25); Span::MOST_LISTED];
-    assert!(outage_words(&stage).unwrap().contains(" times or more, "));
+    assert!(outage_words(&stage).unwrap().contains(" in 100 or more outages, "));
 }
 
 #[test]

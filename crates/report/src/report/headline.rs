@@ -4,14 +4,14 @@
 use super::burst::counted;
 use super::drill;
 use super::failures::{Failed, failures};
-use super::number::length;
 use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged, OperationSummary, Statistic, Wire};
 use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose};
 use crate::record::{
-    Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict, bound_words,
+    Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict, away_in_all_words,
+    bound_words,
 };
 use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
@@ -293,12 +293,7 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
             ),
         },
         Verdict::Degraded { outage_s, .. } if stage.verdict.is_outage() => {
-            let longest = stage.outage.longest();
-            let Some((what, span)) = longest.map(|it| stage.away_words(it)) else {
-                return Some(format!("nothing succeeded for {}", length(outage_s)));
-            };
-            let (lost_s, from) = (outage_s.max(span.length_s), decimal(span.from_s, 1));
-            format!("{what} for {} from {from} s on", length(lost_s))
+            away_in_all_words(stage, outage_s)
         }
         Verdict::Degraded { failed_share, .. } => {
             let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));

@@ -218,6 +218,21 @@ fn what_failed_is_shown_where_the_outage_was_a_moment() {
     assert!(reason.contains("degraded: nothing succeeded for 1.5 s"), "{reason}");
 }
 
+/// The start is that of the longest one, which is not as long as all of them together.
+#[test]
+fn several_outages_are_not_one_long_one() {
+    let record = record(&[], |it| {
+        crud(it).verdict = Verdict::Degraded { failed_share: 0.0, outage_s: 3.8 };
+        let span = |from_s, length_s| Span { from_s, length_s };
+        let spans = vec![span(0.5, 1.25), span(2.0, 1.3), span(4.0, 1.25)];
+        crud(it).outage = Outage { total_s: 3.8, spans, answered: true, ..Outage::default() };
+    });
+    let words = "nothing succeeded for 3.8 s in 3 outages, the longest 1.3 s from 2.0 s on";
+    assert_eq!(headline(&record).words, words);
+    let reason = record.result().reason.expect("a reason");
+    assert!(reason.contains(&format!("degraded: {words}")), "{reason}");
+}
+
 /// One operation in a millisecond is not a rate.
 #[test]
 fn a_rate_takes_time() {
