@@ -4,13 +4,14 @@ use super::drill::DrillStep;
 use super::{Code, RunRecord, StageRecord, Warning};
 use crate::measure::NodeCopies;
 use crate::op::{Failure, OpKind};
+use crate::plan::Purpose;
 
 /// What an audit through one node found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeAudit {
     /// The node's address; empty if there is only one node.
     pub url: String,
-    /// Documents that are as acknowledged.
+    /// Documents that are as acknowledged, also absent ones that should be.
     pub found: u64,
     /// Documents that are missing.
     pub lost: u64,
@@ -20,6 +21,14 @@ pub struct NodeAudit {
     pub unknown: Option<u64>,
     /// The reason.
     pub problem: Option<String>,
+}
+
+impl StageRecord {
+    /// Whether an audit ended before it could look for anything: all that it asked failed.
+    pub(super) fn saw_nothing(&self) -> bool {
+        let looked = self.operations.iter().any(|it| it.kind == OpKind::Verify);
+        !looked && self.requests().any(|it| it.failed() > 0)
+    }
 }
 
 impl RunRecord {
@@ -34,7 +43,12 @@ impl RunRecord {
             found.problem.clone_from(&stage.unasked);
             let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
             found.unknown = stage.unasked.is_none().then_some(0);
-            let Some(verified) = verified else { return Some(found) };
+            let Some(verified) = verified else {
+                if stage.saw_nothing() {
+                    (found.unknown, found.problem) = (None, Some(stage.failures()));
+                }
+                return Some(found);
+            };
             let count = |of: fn(Failure) -> bool| -> u64 {
                 let classes = verified.failures.iter().filter(|(class, _)| of(**class));
                 classes.map(|(_, count)| count).sum()
@@ -96,6 +110,11 @@ pub(super) fn warnings(record: &RunRecord, stage: &StageRecord, warnings: &mut V
     if let Some(why) = &stage.unasked {
         add(Code::AuditIncomplete, format!("audit incomplete: {why}"));
     }
+    if stage.purpose() == Purpose::Audit && stage.saw_nothing() {
+        let (why, again) = (stage.failures(), "audit again with springload audit");
+        let message = format!("audit incomplete: nothing could be read: {why}; {again}");
+        add(Code::AuditIncomplete, message);
+    }
     if let Some((_, problem)) = record.invalid_drill().filter(|(it, _)| it.name == stage.name) {
         add(Code::DrillInvalid, problem);
     }
@@ -154,6 +173,31 @@ mod tests {
             found,
         ];
         assert_eq!(record.audits(), expected);
+    }
+
+    #[test]
+    fn an_audit_without_any_answer_is_incomplete() {
+        let of = |failed: u64| {
+            let mut stage = audit(None, &[]);
+            stage.operations.retain(|it| it.kind == OpKind::Read);
+            if failed > 0 {
+                stage.operations[0].failures.insert(Failure::Connect, failed);
+            }
+            let mut record = fixture::record(&[]);
+            record.stages = vec![stage];
+            record.conclude();
+            let NodeAudit { unknown, problem, .. } = record.audits().remove(0);
+            let warned = fixture::messages_of(&record, Code::AuditIncomplete).pop();
+            (unknown, problem.is_some_and(|it| it.contains("7 connect")), warned)
+        };
+        assert_eq!(of(0), (Some(0), false, None), "there was nothing to look for");
+        let (unknown, named, warned) = of(7);
+        assert_eq!((unknown, named), (None, true));
+        let warned = warned.expect("a warning");
+        assert!(
+            warned.starts_with("audit incomplete: nothing could be read: 7 connect"),
+            "{warned}"
+        );
     }
 
     #[test]

@@ -403,7 +403,7 @@ impl StageRecord {
 
     /// The failures of all kinds with their reasons; if there are none, the number of unfinished
     /// operations.
-    fn failures(&self) -> String {
+    pub(super) fn failures(&self) -> String {
         let words = failure_words(self.requests());
         let unfinished: u64 = self.requests().map(|operation| operation.unfinished).sum();
         if words.is_empty() && unfinished > 0 {

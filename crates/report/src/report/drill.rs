@@ -216,7 +216,7 @@ pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
     if audits.is_empty() {
         return None;
     }
-    let head = ["audit through", "found", "lost", "wrong", "unknown"].map(str::to_owned);
+    let head = ["audit through", "as expected", "lost", "wrong", "unknown"].map(str::to_owned);
     let row = |audit: &NodeAudit| {
         let NodeAudit { url, found, lost, wrong, unknown, problem } = audit;
         let name = if url.is_empty() { "the server" } else { host(url) };
