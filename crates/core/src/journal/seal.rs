@@ -161,8 +161,9 @@ impl Journal {
             let sums = self.sums.all().clone();
             return self.compared(&found, sums);
         }
-        let closed = match fs::read_to_string(self.folder.join(CLOSED)) {
-            Ok(text) => text,
+        let closed = match fs::read(self.folder.join(CLOSED)) {
+            // Bytes that are no text are damage, and no reason not to look for the writes.
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.open_end(&found),
             Err(error) => return Err(error),
         };

@@ -92,6 +92,15 @@ fn what_may_be_missing_is_reported() {
     journal.close().unwrap();
     fs::remove_file(&began).unwrap();
     assert_eq!(found_in(&Journal::open(folder.path())), (Ok(4), String::new()));
+    let closed = folder.path().join("closed");
+    let sums = fs::read(&closed).unwrap();
+    let mut flipped = sums.clone();
+    // The last digit of a checksum.
+    flipped[sums.len() - 2] ^= 0x80;
+    fs::write(&closed, flipped).unwrap();
+    let (count, why) = found_in(&Journal::open(folder.path()));
+    assert!(count == Ok(0) && why.contains("the list of its files is damaged"), "{why}");
+    fs::write(&closed, sums).unwrap();
     fs::write(folder.path().join("0009-0000.journal"), "").unwrap();
     let (count, why) = found_in(&Journal::open(folder.path()));
     assert!(count == Ok(0) && why.contains("0009-0000.journal was added"), "{why}");

@@ -86,7 +86,7 @@ fn an_agent_is_given_up_if_it_has_not_begun_by_the_time_it_must_have_heard() {
 fn an_agent_is_given_up_if_it_does_not_end_a_stage_of_a_given_length() {
     let late_ns = 8 * SECOND_NS + PATIENCE_NS;
     let one = |parts: &mut [Share]| {
-        for share in &mut parts {
+        for share in parts.iter_mut() {
             share.started = true;
         }
         parts[0].ended = Some((MOMENT, Box::new(end(1, None))));
