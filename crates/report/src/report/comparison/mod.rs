@@ -130,13 +130,23 @@ pub(super) fn notes(it: &Comparison) -> Vec<String> {
         such.filter_map(|of| Some((format!("{} {}", of.kind, of.metric), of.problem.clone()?)))
     };
     let some = missing(true).map(|(name, why)| format!("{name} cannot be compared: {why}"));
-    let names: Vec<String> = missing(false).map(|(name, _)| name).collect();
-    let none = match (names.is_empty(), missing(false).next()) {
-        (false, Some((_, why))) => Some(format!("left out, {why}: {}", names.join(", "))),
-        _ => None,
-    };
+    let none = left_out(missing(false));
     let early = it.progress.as_ref().map(early);
     early.into_iter().chain(it.notes.iter().cloned()).chain(some).chain(none).collect()
+}
+
+/// A line for each reason to leave figures out, with their names.
+fn left_out(missing: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, why) in missing {
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let line =
+        |(why, names): &(String, Vec<String>)| format!("left out, {why}: {}", names.join(", "));
+    reasons.iter().map(line).collect()
 }
 
 /// What to know about an interim reading.
@@ -157,4 +167,27 @@ fn early(progress: &Progress) -> String {
 
 fn runs(more: u64) -> String {
     if more > 999 { ">+999".to_owned() } else { format!("+{more}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_left_out_each_for_its_own_reason() {
+        let of = |missing: &[[&str; 2]]| {
+            left_out(missing.iter().map(|[name, why]| ((*name).to_owned(), (*why).to_owned())))
+        };
+        let missing = [
+            ["create throughput", "too short"],
+            ["read p99", "too few"],
+            ["all throughput", "too short"],
+        ];
+        let expected = [
+            "left out, too short: create throughput, all throughput",
+            "left out, too few: read p99",
+        ];
+        assert_eq!(of(&missing), expected);
+        assert_eq!(of(&[]), [""; 0]);
+    }
 }
