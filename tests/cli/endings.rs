@@ -75,7 +75,11 @@ fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
     let newer = String::from_utf8(whole).expect("UTF-8");
     let newer = newer.replacen("\"schema_version\": 2", "\"schema_version\": 3", 1);
     std::fs::write(&file, newer).expect("a file");
-    run.report("text").refused(2, &["schema_version 3 is newer", "update springload"]);
+    let refused = run.report("text");
+    let refused = refused.refused(2, &["run.json: schema_version 3 is newer", "update springload"]);
+    assert!(!refused.stderr.contains("complete"), "{}", refused.stderr);
+    std::fs::write(&file, "5").expect("a file");
+    run.report("text").refused(2, &["expected the record of a run"]);
     springload(["report", "no/such"]).refused(2, &["RUN: cannot read no/such", "; give a"]);
     let nope = springload(["report", "x", "--format", "nope"]);
     nope.refused(2, &["--format", "text, json, csv, hlog, openmetrics, cushion"]);

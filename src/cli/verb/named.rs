@@ -54,6 +54,10 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invali
         RunFileError::Absent { problem, cure } => {
             mistake(format!("{shown} cannot be read here: {problem}"), cure)
         }
+        RunFileError::Newer(version) => {
+            let newer = "is newer than this springload reads";
+            mistake(format!("{shown}: schema_version {version} {newer}"), "update springload")
+        }
         error => mistake(format!("{shown} is {error}"), "give a complete run.json"),
     })?;
     Ok((record, file))

@@ -36,6 +36,7 @@ impl Serialize for Unreadable {
 
 /// The version of a file's layout.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with its schema_version")]
 pub(super) struct Version {
     pub(super) schema_version: u64,
 }

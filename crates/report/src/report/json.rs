@@ -60,6 +60,7 @@ pub enum RunFileError {
 /// Returns an error if the text is not a record of a known version.
 pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     #[derive(serde::Deserialize)]
+    #[serde(expecting = "the record of a run")]
     struct Version {
         schema_version: Option<u64>,
         #[serde(default)]

@@ -5,6 +5,9 @@ use super::number::{decimal, grouped, millis};
 use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
 use crate::record::{Judgment, Regression, RunRecord, Standing, Unit};
 
+/// A millisecond in nanoseconds.
+const MS_NS: u64 = 1_000_000;
+
 /// A threshold as a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Requirement {
@@ -151,6 +154,11 @@ pub(super) fn subject(quantity: Quantity) -> String {
 
 fn limit_words(metric: Metric, limit: Limit) -> String {
     match limit {
+        // Like the time that it is compared with.
+        Limit::Time(ns) if ns > MS_NS && !ns.is_multiple_of(MS_NS) => {
+            let ms = decimal(ns as f64 / MS_NS as f64, 6);
+            format!("{} ms", ms.trim_end_matches('0'))
+        }
         Limit::Time(ns) => {
             let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000), ("ns", 1)];
             let whole = units.into_iter().find(|&(_, unit)| ns.is_multiple_of(unit));
@@ -185,6 +193,20 @@ pub(super) fn number(value: f64, unit: Unit) -> String {
 mod tests {
     use super::*;
     use crate::record::fixture;
+
+    #[test]
+    fn a_limit_has_the_unit_of_the_time_that_it_is_compared_with() {
+        for (ns, words) in [
+            (22_500_000, "22.5 ms"),
+            (1_000_250_000, "1,000.25 ms"),
+            (1_500_000_000, "1,500 ms"),
+            (2_000_000_000, "2 s"),
+            (1_000_000, "1 ms"),
+            (250_000, "250 µs"),
+        ] {
+            assert_eq!(limit_words(Metric::Throughput, Limit::Time(ns)), words);
+        }
+    }
 
     #[test]
     fn each_line_has_the_value() {
