@@ -221,14 +221,16 @@ fn share(progress: &Progress) -> f64 {
 fn describe(progress: &Progress) -> String {
     let most = progress.planned.filter(|_| progress.is_most);
     let most = most.map_or_else(String::new, |most| format!(" of at most {most}"));
-    // While nothing is answered, there is no time to show.
+    // While nothing is answered, there is no time to show, and no rate.
+    let current = progress.is_current();
     let p99 = match progress.p99_ns {
-        0 => "-".to_owned(),
-        p99_ns => format!("{:.2} ms", p99_ns as f64 / 1e6),
+        p99_ns if current && p99_ns > 0 => format!("{:.2} ms", p99_ns as f64 / 1e6),
+        _ => "-".to_owned(),
     };
+    let rate_per_s = if current { progress.rate_per_s } else { 0 };
     format!(
-        "{:.0} s · {} {}/s · p99 {p99} · {} ok{most} · {} failed",
-        progress.elapsed_s, progress.rate_per_s, progress.unit, progress.ok, progress.failed,
+        "{:.0} s · {rate_per_s} {}/s · p99 {p99} · {} ok{most} · {} failed",
+        progress.elapsed_s, progress.unit, progress.ok, progress.failed,
     )
 }
 
@@ -240,17 +242,24 @@ mod tests {
 
     #[test]
     fn a_second_without_answers_has_no_percentile() {
-        let line = |p99_ns| {
+        let line = |p99_ns, second| {
             describe(&Progress {
                 p99_ns,
+                second,
                 elapsed_s: 5.0,
                 unit: "docs",
                 ok: 9,
+                rate_per_s: 600,
                 ..Progress::default()
             })
         };
-        assert_eq!(line(1_234_567), "5 s · 0 docs/s · p99 1.23 ms · 9 ok · 0 failed");
-        assert_eq!(line(0), "5 s · 0 docs/s · p99 - · 9 ok · 0 failed");
+        let counts = "9 ok · 0 failed";
+        assert_eq!(line(1_234_567, Some(4)), format!("5 s · 600 docs/s · p99 1.23 ms · {counts}"));
+        assert_eq!(line(0, Some(2)), format!("5 s · 600 docs/s · p99 - · {counts}"));
+        // What was served some time ago is no rate of now.
+        for second in [Some(1), None] {
+            assert_eq!(line(1_234_567, second), format!("5 s · 0 docs/s · p99 - · {counts}"));
+        }
     }
 
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {

@@ -270,7 +270,9 @@ mod tests {
             let windows = backlog.sums_ns.chunks_exact_mut(STEPS / WINDOWS).skip(10);
             for (n, sums) in windows.enumerate() {
                 let added = ((n as f64 + 1.0) / 3.0).min(1.0) * more * 1e9 / 16.0;
-                sums.iter_mut().for_each(|sum| *sum += added.round() as u128);
+                for sum in sums {
+                    *sum += added.round() as u128;
+                }
             }
             backlog.growth([500.0; 2], false, Nanos::MAX).0
         };

@@ -261,7 +261,10 @@ impl<'a> Crew<'a> {
         }
         let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
-        self.news.push_back(format!("agent {agent} was lost, the others go on: {why}"));
+        let others = self.lost.iter().enumerate().filter(|(other, _)| *other != agent);
+        let goes_on = others.map(|(_, lost)| lost).any(Option::is_none);
+        let others = if goes_on { "the others go on" } else { "and none is left" };
+        self.news.push_back(format!("agent {agent} was lost, {others}: {why}"));
         self.lost[agent] = Some(Lost { at_s, stage, why, handed_in: false });
     }
 }

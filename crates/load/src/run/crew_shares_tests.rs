@@ -129,6 +129,8 @@ fn only_messages_about_this_stage_count() {
     let news = shares.news();
     assert_eq!(news.as_deref(), Some("agent 1 was lost, the others go on: killed"));
     assert_eq!(shares.agents().iter().map(|it| it.lost).collect::<Vec<_>>(), [false, true]);
+    shares.crew.lose((0, "killed".to_owned()), None, MOMENT);
+    assert_eq!(shares.news().as_deref(), Some("agent 0 was lost, and none is left: killed"));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use crate::measure::{Histogram, SeriesLog, Totals};
 use crate::op::{Failure, OpKind};
 
+/// How long after its end a second is shown as the current one, in seconds.
+const CURRENT_S: f64 = 3.0;
+
 /// The progress of a stage.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
@@ -60,6 +63,12 @@ pub struct KindProgress {
 }
 
 impl Progress {
+    /// Whether the last second in which requests ended is recent enough to be shown as current.
+    pub fn is_current(&self) -> bool {
+        let ended_s = self.second.map(|second| f64::from(second) + 1.0);
+        ended_s.is_some_and(|ended_s| self.elapsed_s < ended_s + CURRENT_S)
+    }
+
     /// Copies what has been measured so far.
     pub(super) fn describe(&mut self, totals: &Totals, series: &SeriesLog) {
         (self.requests, self.ok, self.failed) = (0, 0, 0);

@@ -5,9 +5,6 @@ use crate::record::RunRecord;
 use crate::redact::strike;
 use crate::run::Progress;
 
-/// Seconds after which the last measured second is too old to be shown as current.
-const FRESH_S: f64 = 3.0;
-
 /// A run, as far as the observer has reported it.
 #[derive(Debug, Default)]
 pub(super) struct Model {
@@ -91,8 +88,7 @@ impl Model {
 
     /// Whether the last measured second is recent enough to be shown as current.
     pub(super) fn fresh(&self) -> bool {
-        let measured = |second: u32| f64::from(second) + 1.0;
-        self.progress.second.is_some_and(|it| self.progress.elapsed_s < measured(it) + FRESH_S)
+        self.progress.is_current()
     }
 
     /// How much of the stage is done, from 0 to 1; `None` if the plan does not say.
