@@ -1,4 +1,4 @@
-//! No crate of a lock file has an open advisory of RustSec's, as of the date at the top of
+//! No crate of a lock file has an open advisory of `RustSec`'s, as of the date at the top of
 //! advisories.csv. `cargo deny check advisories` says the same as of today, but needs the network.
 
 use std::fs;
@@ -30,7 +30,7 @@ fn text<'t>(table: &'t DeValue<'_>, key: &str) -> Option<&'t str> {
 /// The elements of a list; none if there is no such list.
 fn list<'t, 'i>(table: &'t DeValue<'i>, key: &str) -> impl Iterator<Item = &'t DeValue<'i>> {
     let list = table.get(key).and_then(|list| list.get_ref().as_array());
-    list.into_iter().flat_map(|list| list.iter()).map(|element| element.get_ref())
+    list.into_iter().flat_map(|list| list.iter()).map(toml::Spanned::get_ref)
 }
 
 /// One advisory: which versions of a crate it is not about.
@@ -124,7 +124,7 @@ fn planted_advisories_are_found_and_versions_with_the_fix_spared() {
     assert!(open(table, &lock("other", "1.5.0")).is_empty());
 }
 
-/// The table from a checkout of RustSec's database: identifiers and versions, no texts.
+/// The table from a checkout of `RustSec`'s database: identifiers and versions, no texts.
 fn table(database: &Path) -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").arg("-C").arg(database).args(arguments).output();

@@ -125,7 +125,7 @@ fn commands(log: &str) -> Vec<&str> {
     found
 }
 
-/// The lines of a job summary outside of its code blocks (CommonMark 0.31, 4.5).
+/// The lines of a job summary outside of its code blocks (`CommonMark` 0.31, 4.5).
 fn outside(summary: &str) -> Vec<&str> {
     let (mut open, mut found) = (0, Vec::new());
     for line in summary.lines() {

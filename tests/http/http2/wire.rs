@@ -93,8 +93,8 @@ fn a_body_is_as_long_as_its_length_says() {
     }
 }
 
-/// With NO_ERROR, a server says that it needs no more of the request; the answer has to be complete
-/// then (RFC 9113, 8.1).
+/// With `NO_ERROR`, a server says that it needs no more of the request; the answer has to be
+/// complete then (RFC 9113, 8.1).
 #[test]
 fn a_stream_that_is_reset_without_an_error_has_its_answer_only_if_that_is_complete() {
     for (length, flags, ok) in

@@ -80,7 +80,7 @@ fn what_the_server_refuses_is_requested_once() {
 
 #[test]
 fn a_node_that_is_gone_costs_little_and_the_others_are_audited() {
-    let gone = |key: Key, _: u64| (key % 3 == 0).then_some(Failure::Connect);
+    let gone = |key: Key, _: u64| key.is_multiple_of(3).then_some(Failure::Connect);
     let course = Course::of(&mut audit(9_000), gone);
     assert_eq!((course.right, course.unread), (6_000, 3_000));
     // Each document once, and some of the 3,000 until it was certain.
