@@ -12,7 +12,7 @@ const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
 /// The folder for screenshots, if any.
 const PICTURES_VARIABLE: &str = "SPRINGLOAD_PICTURES";
 /// The number of checks in `page.js`.
-const CHECKS: usize = 17;
+const CHECKS: usize = 18;
 
 /// Chromium, and the package that drives it; `None`, with a message, if one is missing.
 fn browser() -> Option<PathBuf> {

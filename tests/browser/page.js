@@ -4,7 +4,7 @@
 // the PNG of that, a folder for pictures or nothing.
 // Prints a line for each check: `ok NAME` or `not ok NAME: why`; in the end nothing is left running.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
@@ -52,6 +52,7 @@ const plots = () => page.evaluate(() => [...document.querySelectorAll('.plot')].
     ? trace[0].z.flat().filter(Number.isFinite).length
     : trace.filter((point) => Number.isFinite(point.y)).length)),
   drawn: node.querySelectorAll('.trace path, .heatmaplayer image').length,
+  labels: node.querySelectorAll('.ytick').length,
   range: node.layout.xaxis.range,
 })));
 
@@ -112,6 +113,29 @@ const checks = {
     }
     await picture('report-light', { clip: { x: 0, y: 0, width: 1200, height: 1380 }, fullPage: true });
     await picture('whole', { fullPage: true });
+  },
+
+  'the axis of times that hardly differ has labels': async () => {
+    const copy = join(profile, 'steady.html');
+    const text = readFileSync(single, 'utf8');
+    const [, before, json, after] = text.match(/^([^]*id="data">)(.*?)(<\/script>[^]*)$/);
+    const data = JSON.parse(json);
+    const steady = (part) => {
+      if (Array.isArray(part)) return part.map(steady);
+      if (!part || typeof part !== 'object') return part;
+      if (part.kind === 'latency' && part.lines) {
+        const lines = part.lines.map((line) => ({ ...line, y: line.y.map((_, at) => 501 + at / 99) }));
+        return { ...part, lines };
+      }
+      return Object.fromEntries(Object.entries(part).map(([name, it]) => [name, steady(it)]));
+    };
+    writeFileSync(copy, before + JSON.stringify(steady(data)).replaceAll('<', '\\u003c') + after);
+    await open(copy);
+    const [times] = (await plots()).filter((it) => it.kind === 'latency');
+    ensure(times.labels >= 2, `${times.labels} labels`);
+    await open(single);
+    const few = (await plots()).filter((it) => it.labels < 2);
+    equal(few.map((it) => it.id), [], 'without labels');
   },
 
   'the result comes first, and what it rests on is folded up': async () => {

@@ -152,6 +152,14 @@
   const flat = (chart) => chart.kind === 'errors'
     && (chart.lines || []).every((line) => line.y.every((value) => value === 0));
 
+  // A logarithmic axis has a label at 1, 2 and 5: there are two within a factor of 6.25.
+  const wide = (chart) => {
+    const values = (chart.lines || []).flatMap((line) => line.y).filter((value) => value > 0);
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    if (chart.y.scale !== 'log' || values.length === 0 || most / least > 6.25) return {};
+    return { range: [Math.log10(least / 2.5), Math.log10(most * 2.5)], autorange: false };
+  };
+
   const grid = (chart) => Boolean(chart.cells || chart.map);
 
   const layout = (chart) => ({
@@ -166,7 +174,7 @@
     // Where there are few points, the nearest is far.
     hoverdistance: grid(chart) ? 20 : -1,
     xaxis: { ...axis(chart.x, chart.lines), ...range(chart) },
-    yaxis: axis(chart.y),
+    yaxis: { ...axis(chart.y), ...wide(chart) },
     showlegend: chart.legend && !grid(chart),
     legend: { orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom' },
     dragmode: 'zoom',
