@@ -51,7 +51,13 @@ impl Starved {
         let waited = of_client("waited_thread");
         if stage["load"]["open"] == true {
             let late = of_client("late_p99_us") > 1_000.0;
-            return if late || busy > 0.80 || waited > 0.20 { Self::Maybe } else { Self::No };
+            let unsure = ["p50_us", "p90_us", "p99_us"].iter().any(|of| {
+                let bound = |of_range: &str| stage["account"][of][of_range].as_f64();
+                let range = bound("low").zip(bound("high"));
+                range.is_some_and(|(low, high)| high - low > 1_000.0 && low < high * 0.8)
+            });
+            let maybe = late || unsure || busy > 0.80 || waited > 0.20;
+            return if maybe { Self::Maybe } else { Self::No };
         }
         let share = stage["account"]["client_share"].as_f64().expect("a share");
         let starved = busy > 0.95 || share > 0.20;
