@@ -288,6 +288,31 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
     }
 }
 
+#[tokio::test]
+async fn a_server_is_silent_until_it_says_what_became_of_a_write() {
+    let lost = || ("", String::new());
+    for (answers, silent) in [
+        (vec![lost(), ("200 OK", document("7", REV1))], false),
+        (vec![lost(), lost(), ("200 OK", document("7", REV1))], true),
+    ] {
+        let (target, _) = server(answers);
+        let mut session = session_of(&target);
+        let op = Op::single(OpKind::Create, 7, None);
+        let mut pen = session.pen();
+        pen.begin(b"7");
+        pen.payload.body_mut().extend_from_slice(br#"{"_id":"7","a":1}"#);
+        session.ready().await;
+        session.prepare(&op, &mut pen);
+        let mut probe = Probe::new(session.clock, session.clock.now(), session.clock.now());
+        let outcome = session.execute(&op, &mut pen, &mut probe).await;
+        assert_eq!(outcome.wire.carried_out, 1);
+        // In vain once, and then until the answer.
+        let until = probe.silent_until();
+        assert_eq!(until > 0, silent);
+        assert!(!silent || until >= probe.finish().done, "{until}");
+    }
+}
+
 /// A node that takes a request without answering it, accepts one more connection, and is gone: like
 /// one that is killed while connections are waiting to be accepted.
 fn dying() -> Arc<Endpoint> {

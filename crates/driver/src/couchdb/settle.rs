@@ -178,12 +178,18 @@ impl CouchSession {
         lost: &mut Probe,
     ) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
+        let mut silent = false;
         loop {
             self.ready().await;
             let request = self.look_request(key, name, keys);
             let now = self.clock.now();
             let mut probe = Probe::new(self.clock, now, now);
             let answer = self.connection.exchange(Request::reading(&request), &mut probe).await;
+            silent |= answer.is_err();
+            if silent {
+                // Until now, even if this is the answer.
+                lost.mark_silent();
+            }
             match answer {
                 Ok(answer) if matches!(answer.status, 200 | 404) => {
                     return Some((answer.status, answer.body_bytes));
@@ -196,10 +202,7 @@ impl CouchSession {
                 Ok(_) => tokio::time::sleep(PAUSE).await,
                 // If there are several nodes and this one is gone, the next request goes to another
                 // one.
-                Err(failure) => {
-                    self.heed(failure);
-                    lost.mark_silent();
-                }
+                Err(failure) => self.heed(failure),
             }
             if self.clock.now() >= until {
                 return None;

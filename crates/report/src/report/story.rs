@@ -281,14 +281,15 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
         ended += requests.map(|(_, part)| part.requests).sum::<u64>() as f64;
         seconds.push((begin, mark(f64::from(row.end()), ended)?));
     }
-    let at_s = stage.rates_over_s();
+    // A stage that was stopped may end within a second, which is not counted above.
+    let at_s = stage.rates_over_s().floor();
     let end = Mark { at_s, ended, due: due_by(at_s)? };
     let since = if stage.load.dropped > 0 {
         since_dropping(&seconds, end)?
     } else {
         since_waiting(&seconds, offered_per_s * BEHIND_S)?
     };
-    let length_s = at_s - since.at_s;
+    let length_s = Some(at_s - since.at_s).filter(|length_s| *length_s > 0.0)?;
     let served = decimal((end.ended - since.ended) / length_s, 0);
     let offered = decimal((end.due - since.due) / length_s, 0);
     let words =

@@ -120,6 +120,12 @@ fn a_load_that_is_not_kept_up_is_reported_from_when_on() {
         Verdict::NotSustained { offered_per_s: 130.0, served_per_s: 100.0, backlog_per_s: 30.0 };
     let words = "the server did not keep up from here on: 100/s of 150/s served";
     assert_eq!(event_lines(&record), [format!("4.0 s: {words}")]);
+    // Stopped within the last second, which is not counted.
+    record.stages[0].measured_s = 9.6;
+    assert_eq!(event_lines(&record), [format!("4.0 s: {words}")]);
+    record.stages[0].measured_s = 0.6;
+    assert_eq!(event_lines(&record), [""; 0], "no whole second");
+    record.stages[0].measured_s = 0.0;
     record.stages[0].load.dropped = 300;
     let mut lines_of = |requests: [u64; 10]| {
         for (row, requests) in record.stages[0].series.rows.iter_mut().zip(requests) {
