@@ -117,7 +117,8 @@ while read -r program name _; do
 done <"$logs/programs"
 
 # The properties confirmed for each driver on its real server.
-sed -n 's/.*CONFORMS //p' "$logs"/*.log | LC_ALL=C sort -u >"$logs/properties"
+cat "$logs"/*.log "$logs"/*.again 2>/dev/null | sed -n 's/.*CONFORMS //p' |
+    LC_ALL=C sort -u >"$logs/properties"
 awk -F': ' '
     !($1 in all) { order[++count] = $1 }
     { all[$1] = all[$1] (all[$1] ? ", " : "") $2 }

@@ -96,7 +96,7 @@ const SUBJECT: Subject = Subject {
     },
     changed: "wrong_body",
     remove: |server, table, id| server.cql(&format!("DELETE FROM {table} WHERE y_id = '{id}'")),
-    keeps: |_| true,
+    keeps: |_, _| true,
     clean: |server, table| server.cql(&format!("DROP TABLE {table}")),
 };
 

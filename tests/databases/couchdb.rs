@@ -65,7 +65,7 @@ const SUBJECT: Subject = Subject {
         let revision = get(&at)["_rev"].as_str().expect("a revision").to_owned();
         ureq::delete(format!("{at}?rev={revision}")).call().expect("an answer");
     },
-    keeps: |_| true,
+    keeps: |_, _| true,
     clean: |server, database| {
         ureq::delete(url(server, database)).call().expect("an answer");
     },

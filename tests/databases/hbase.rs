@@ -149,7 +149,7 @@ const SUBJECT: Subject = Subject {
     remove: |server, table, id| {
         server.hbase_client(&["remove", table, id]);
     },
-    keeps: |_| true,
+    keeps: |_, _| true,
     clean: |server, table| {
         server.hbase_client(&["drop", table]);
     },

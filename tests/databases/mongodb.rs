@@ -69,7 +69,7 @@ pub(crate) const SUBJECT: Subject = Subject {
     remove: |server, collection, id| {
         client(server, "remove", collection, &[id]);
     },
-    keeps: |_| true,
+    keeps: |_, _| true,
     clean: |_, _| {},
 };
 

@@ -10,9 +10,10 @@ const OTHER: Subject = Subject {
     name: "mongo-java-server",
     server: mongojava,
     // It writes its file once a second: before that, not even the collection is in it.
-    keeps: |server| {
+    keeps: |server, made| {
         let file = std::fs::read(server.folder().join("store")).unwrap_or_default();
-        file.windows(11).any(|it| it == b"springload_")
+        let collection = made.rsplit('.').next().unwrap_or(made).as_bytes();
+        file.windows(collection.len()).any(|it| it == collection)
     },
     ..SUBJECT
 };

@@ -113,7 +113,7 @@ const REDIS: Subject = Subject {
     remove: |server, prefix, id| {
         server.redis_cli(&["del", &format!("{prefix}:{id}")]);
     },
-    keeps: |_| true,
+    keeps: |_, _| true,
     clean: |server, _| {
         server.redis_cli(&["flushall"]);
     },

@@ -42,7 +42,7 @@ pub(crate) struct Subject {
     pub(crate) changed: &'static str,
     pub(crate) remove: fn(&Database, made: &str, id: &str),
     /// Whether what a run has begun to create would survive a kill now.
-    pub(crate) keeps: fn(&Database) -> bool,
+    pub(crate) keeps: fn(&Database, made: &str) -> bool,
     /// Removes everything that a run has made.
     pub(crate) clean: fn(&Database, made: &str),
 }
@@ -285,18 +285,22 @@ impl Subject {
             let filled = |run: &Running| {
                 let record = std::fs::read(run.output().join("run.json")).unwrap_or_default();
                 let record: Value = serde_json::from_slice(&record).unwrap_or_default();
-                record["stages"].as_array().is_some_and(|stages| !stages.is_empty())
+                let stages = record["stages"].as_array().is_some_and(|stages| !stages.is_empty());
+                let made = record["server"]["database"].as_str().filter(|_| stages);
+                made.map(str::to_owned)
             };
-            let mut of_the_fill = None;
+            let (mut of_the_fill, mut made) = (None, None);
             while !run.ended() {
                 let files = std::fs::read_dir(&journal).into_iter().flatten().flatten();
                 let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
                 // Some twenty writes: on a slow server, the run might be over before there are
                 // more.
-                if of_the_fill.is_none() && filled(&run) {
-                    of_the_fill = Some(bytes);
+                if made.is_none() {
+                    made = filled(&run);
+                    of_the_fill = made.is_some().then_some(bytes);
                 }
-                if of_the_fill.is_some_and(|it| bytes > it + 2_000) && (self.keeps)(server) {
+                let goes_on = of_the_fill.is_some_and(|it| bytes > it + 2_000);
+                if made.as_ref().is_some_and(|made| goes_on && (self.keeps)(server, made)) {
                     return run;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(10));
