@@ -395,7 +395,7 @@ async fn drive<S: Session>(
         last_done = timing.done;
         last = Some(Pacemaker { documents: op.documents, took_ns: timing.done - ticket.began });
         own.times.noted_answers += u64::from(probe.noted());
-        shared.tickets.expect(one_request && probe.can_wait(), timing.done);
+        shared.tickets.answered(one_request, &probe, timing.done);
         let end = RequestEnd::new(&op, &outcome, &probe, &timing);
         shared.watch.ended(end, &mut own);
         shared.checked(check, timing.done, workload, &|| session.place_of(op.key));

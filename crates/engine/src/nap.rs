@@ -21,11 +21,13 @@ const ASK_NS: Nanos = 2_000_000;
 pub(super) struct Naps {
     /// Until when it must stay awake; unlimited until an answer could have waited.
     awake_until: Nanos,
+    /// Until when answers are read that came during a nap that was much too long.
+    overslept_until: Nanos,
 }
 
 impl Default for Naps {
     fn default() -> Self {
-        Self { awake_until: Nanos::MAX }
+        Self { awake_until: Nanos::MAX, overslept_until: 0 }
     }
 }
 
@@ -33,6 +35,19 @@ impl Naps {
     /// Notes that an answer arrived at `now`, and whether it could have waited.
     pub(super) fn expect(&mut self, can_wait: bool, now: Nanos) {
         self.awake_until = if can_wait { self.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
+    }
+
+    /// Notes that a nap until `due` ended at `now`.
+    pub(super) const fn woken(&mut self, due: Nanos, now: Nanos) {
+        if now > due.saturating_add(NAP_NS) {
+            self.overslept_until = now + NAP_NS;
+        }
+    }
+
+    /// Whether an answer read at `now` may have lain too long for its timestamp, because the
+    /// operating system woke the shard late. It says nothing about the answers to come.
+    pub(super) const fn overslept(&self, now: Nanos) -> bool {
+        now <= self.overslept_until
     }
 
     pub(super) const fn allowed(&self, now: Nanos) -> bool {
@@ -76,11 +91,23 @@ async fn let_others_run() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Between, let_others_run};
+    use super::{Between, NAP_NS, Naps, let_others_run};
     use crate::clock::{Clock, SECOND_NS};
     use crate::net::ShardContext;
     use std::cell::Cell;
     use std::rc::Rc;
+
+    #[test]
+    fn only_what_is_read_right_after_a_nap_that_was_too_long_is_excused() {
+        let mut naps = Naps::default();
+        assert!(!naps.overslept(1));
+        naps.woken(SECOND_NS, SECOND_NS + NAP_NS);
+        assert!(!naps.overslept(SECOND_NS + NAP_NS), "as late as a timestamp allows");
+        let late = SECOND_NS + NAP_NS + 1;
+        naps.woken(SECOND_NS, late);
+        assert!(naps.overslept(late) && naps.overslept(late + NAP_NS));
+        assert!(!naps.overslept(late + NAP_NS + 1));
+    }
 
     /// Woken tasks run, and the kernel is asked again and again.
     #[tokio::test]

@@ -10,7 +10,7 @@ use super::share::{LoadCounts, STOP_CHECK_NS, Share, share_out};
 use super::stop::Stop;
 use super::usage::{Need, Usage};
 use crate::clock::{Clock, Nanos, Sleeper};
-use crate::measure::PoolLog;
+use crate::measure::{PoolLog, Probe};
 use crate::net::ShardContext;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -228,6 +228,16 @@ impl Tickets {
         }
     }
 
+    /// Notes how the answer to an operation of `one_request` arrived, which was read at `now`. One
+    /// without a timestamp is no reason to stay awake if it was read late because the operating
+    /// system woke the shard late.
+    pub(super) fn answered(&self, one_request: bool, probe: &Probe, now: Nanos) {
+        let Some(queue) = &self.queue else { return };
+        let naps = &mut queue.borrow_mut().naps;
+        let could_wait = probe.can_wait() || probe.in_one_piece() && naps.overslept(now);
+        naps.expect(one_request && could_wait, now);
+    }
+
     /// Notes that the operation begun by connection number `connection` of this shard ended at
     /// `done`.
     #[inline]
@@ -314,6 +324,7 @@ impl Tickets {
                 between.work(self.clock, context, unread).await;
                 if queue.borrow().may_nap(now) {
                     sleeper.nap(wake_at);
+                    queue.borrow_mut().naps.woken(wake_at, self.clock.now());
                 }
                 continue;
             }
@@ -567,6 +578,28 @@ mod tests {
         assert!(!naps(SECOND_NS), "until one can wait again");
         tickets.expect(true, 11);
         assert!(!naps(10 + AWAKE_NS) && naps(11 + AWAKE_NS));
+        let answer = |stamps: &[bool]| {
+            let mut probe = Probe::new(Clock::system(), 0, 0);
+            for stamped in stamps {
+                if *stamped { probe.mark_received_at(1) } else { probe.mark_received() }
+            }
+            probe
+        };
+        let late = 2 * SECOND_NS;
+        tickets.queue.as_ref().unwrap().borrow_mut().naps.woken(0, late);
+        tickets.answered(true, &answer(&[false]), late);
+        assert!(naps(late), "its timestamp was too old because the shard was woken late");
+        // Two requests, two pieces, and no timestamp although nobody was late.
+        for (one_request, stamps, at) in [
+            (false, &[true][..], late),
+            (true, &[true, false], late),
+            (true, &[false], late + SECOND_NS),
+        ] {
+            tickets.answered(true, &answer(&[true]), at - AWAKE_NS);
+            assert!(naps(at));
+            tickets.answered(one_request, &answer(stamps), at);
+            assert!(!naps(at + SECOND_NS), "{stamps:?}");
+        }
         tickets.queue.as_ref().unwrap().borrow_mut().waiting.clear();
         assert!(!tickets.queue.as_ref().unwrap().borrow().may_nap(SECOND_NS), "nobody is free");
     }

@@ -124,10 +124,15 @@ impl Probe {
         self.arrivals > 0 && self.noted == self.arrivals
     }
 
-    /// Whether, in addition, the answer arrived in one piece: then nothing would have been lost by
-    /// reading it later.
+    /// Whether the answer arrived in one piece.
+    pub const fn in_one_piece(&self) -> bool {
+        self.arrivals == 1
+    }
+
+    /// Whether the kernel timestamped an answer that arrived in one piece: then nothing would have
+    /// been lost by reading it later.
     pub const fn can_wait(&self) -> bool {
-        self.arrivals == 1 && self.noted()
+        self.in_one_piece() && self.noted()
     }
 
     /// Marks a request that was answered at once: one clock reading serves for all marks after the

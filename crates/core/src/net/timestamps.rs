@@ -88,11 +88,24 @@ impl Timestamps {
     /// the two clocks was set since the last answer, or if this thread was interrupted between
     /// reading the two clocks.
     fn place(&self, noted: Nanos) -> Option<Nanos> {
-        let (now, offset) = offset(self.clock);
-        let moved = self.offset.replace(offset).abs_diff(offset);
+        let before = self.offset.get();
+        let (now, offset) = agreeing(before, || offset(self.clock));
+        let moved = before.abs_diff(offset);
+        self.offset.set(offset);
         let moment = noted.checked_add_signed(offset.checked_neg()?)?.min(now);
         (moved <= MOST_MOVED_NS && now - moment <= OLDEST_NOTE_NS).then_some(moment)
     }
+}
+
+/// The readings of both clocks, repeated if they disagree with the offset of `before`: an
+/// interruption between the two readings makes the wall clock seem further ahead, never less far.
+fn agreeing(before: i64, mut read: impl FnMut() -> (Nanos, i64)) -> (Nanos, i64) {
+    let first = read();
+    if before.abs_diff(first.1) <= MOST_MOVED_NS {
+        return first;
+    }
+    let (now, offset) = read();
+    (now, offset.min(first.1))
 }
 
 /// The time on `clock`, and how far the wall clock is ahead of it.
@@ -103,7 +116,7 @@ fn offset(clock: Clock) -> (Nanos, i64) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::{MOST_MOVED_NS, OLDEST_NOTE_NS, Timestamps};
+    use super::{MOST_MOVED_NS, OLDEST_NOTE_NS, Timestamps, agreeing};
     use crate::clock::{Clock, SECOND_NS, wall_ns};
     use std::io::Write;
     use std::time::Duration;
@@ -143,6 +156,24 @@ mod tests {
         let placed = |age: u64| (0..100).any(|_| timestamps.place(wall_ns() - age).is_some());
         assert!(placed(OLDEST_NOTE_NS / 2));
         assert!(!placed(OLDEST_NOTE_NS + MOST_MOVED_NS));
+    }
+
+    /// The offset before, and the offsets read after it.
+    #[test]
+    fn an_interruption_between_two_readings_does_no_harm() {
+        let moved = i64::try_from(MOST_MOVED_NS).unwrap() + 1;
+        for (before, read, agreed) in [
+            (7, vec![9], 9),
+            (7, vec![7 + moved, 8], 8),
+            (7, vec![7 + moved, 8 + moved], 7 + moved),
+            (7, vec![7 - moved, 900], 7 - moved),
+        ] {
+            let mut readings = read.iter().copied();
+            let mut nth = 0..;
+            let found = agreeing(before, || (nth.next().unwrap(), readings.next().unwrap()));
+            assert_eq!(found, (read.len() as u64 - 1, agreed), "{read:?}");
+            assert_eq!(readings.next(), None, "each was needed");
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ struct Waves {
     steps: usize,
     /// For each step, the value of each cosine.
     cosines: Vec<Strengths>,
+    /// The t of intervals from so many waves.
+    widest: f64,
 }
 
 impl Waves {
@@ -67,7 +69,7 @@ impl Waves {
             let values = cosine(wave + 1, steps);
             cosines.iter_mut().zip(values).for_each(|(step, value)| step[wave] = value);
         }
-        (steps > WAVES).then_some(Self { steps, cosines })
+        (steps > WAVES).then(|| Self { steps, cosines, widest: t_quantile(ALARMS, WAVES as f64) })
     }
 
     fn strengths(&self, series: &[f64]) -> Strengths {
@@ -92,10 +94,9 @@ impl Waves {
     }
 
     /// The half-width of the interval for the component of the series along a constant of length 1.
-    #[expect(clippy::unused_self, reason = "the strengths are those of these waves")]
     fn reach(&self, strengths: Strengths, weakness: f64) -> f64 {
         let power = strengths.iter().map(|it| it * it).sum::<f64>() / WAVES as f64;
-        (power * weakness).sqrt() * t_quantile(ALARMS, WAVES as f64)
+        (power * weakness).sqrt() * self.widest
     }
 }
 

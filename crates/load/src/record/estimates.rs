@@ -142,7 +142,12 @@ impl Estimates {
         if count == 0 || all.rates.iter().all(|rate| *rate <= 0.0) {
             return None;
         }
-        let operation = |kind: OpKind| (kind, steps(&|other| other == kind).intervals());
+        let whole = all.intervals();
+        let operation = |kind: OpKind| {
+            // What is computed from all of them need not be computed again for the only one.
+            let of_kind = || steps(&|other| other == kind).intervals();
+            (kind, if kinds == [kind] && kind.is_request() { whole } else { of_kind() })
+        };
         let medians = all.medians();
         let begins = if count < FEWEST_STEPS {
             Vec::new()
@@ -163,8 +168,8 @@ impl Estimates {
         Some(Self {
             over_s: step_s.saturating_mul(count as u32),
             step_s,
-            all: all.intervals(),
-            operations: kinds.into_iter().map(operation).collect(),
+            all: whole,
+            operations: kinds.iter().copied().map(operation).collect(),
             steady_from_s: from.map(|step| step as u32 * step_s),
             unsettled,
             trends: candidates.into_iter().filter_map(trend).collect(),

@@ -9,16 +9,13 @@ use crate::plan::{ObservePlan, Plan};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
-
-/// How often to check whether the run is over.
-const STEP: Duration = Duration::from_millis(20);
 
 /// What is observed.
 pub(super) struct Asks {
@@ -51,7 +48,7 @@ impl Asks {
 
 /// A thread that observes until told to stop.
 pub(super) struct Observing {
-    over: Arc<AtomicBool>,
+    over: watch::Sender<bool>,
     log: Arc<Mutex<ObservedLog>>,
     thread: JoinHandle<()>,
 }
@@ -59,11 +56,11 @@ pub(super) struct Observing {
 impl Observing {
     /// Starts, and returns once every server has responded or timed out. Times count from `began`.
     pub(super) fn begin(asks: Asks, target: &Driver, began: Nanos) -> io::Result<Self> {
-        let over = Arc::new(AtomicBool::new(false));
+        let (over, is_over) = watch::channel(false);
         let log = Arc::new(Mutex::new(ObservedLog::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (started, ready) = mpsc::sync_channel(1);
-        let shared = Shared { log: log.clone(), over: over.clone(), began };
+        let shared = Shared { log: log.clone(), over: is_over, began };
         let work = Work { asks, shared, started, runtime };
         let (target, builder) = (target.clone(), std::thread::Builder::new());
         let builder = builder.name("observer".to_owned());
@@ -81,8 +78,8 @@ impl Observing {
 
     /// Asks one last time, and returns everything observed.
     pub(super) fn finish(self) -> Option<Observed> {
-        self.over.store(true, Ordering::Relaxed);
-        let Self { log, thread, .. } = self;
+        let Self { over, log, thread } = self;
+        over.send_replace(true);
         // After a panic, what was observed before it is still there.
         let _ = thread.join();
         let observed = log.lock().unwrap_or_else(PoisonError::into_inner).so_far();
@@ -94,7 +91,7 @@ impl Observing {
 #[derive(Clone)]
 struct Shared {
     log: Arc<Mutex<ObservedLog>>,
-    over: Arc<AtomicBool>,
+    over: watch::Receiver<bool>,
     began: Nanos,
 }
 
@@ -105,10 +102,6 @@ impl Shared {
 
     fn note(&self, note: impl FnOnce(&mut ObservedLog)) {
         note(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
     }
 }
 
@@ -219,13 +212,25 @@ impl Lane {
 
     /// Asks until the run is over, and then one last time.
     async fn go_on(mut self) {
-        let clock = Clock::system();
-        while !self.shared.is_over() {
+        let (clock, mut over) = (Clock::system(), self.shared.over.clone());
+        while !*over.borrow() {
             let now = clock.now();
             let is_due = |it: &Option<(Question, Nanos)>| it.is_some_and(|(_, due)| due <= now);
-            match self.questions.iter().position(is_due) {
-                Some(number) => self.ask(number).await,
-                None => tokio::time::sleep(STEP).await,
+            if let Some(number) = self.questions.iter().position(is_due) {
+                self.ask(number).await;
+                continue;
+            }
+            let next = self.questions.iter().flatten().map(|(_, due)| due - now).min();
+            let pause = async {
+                match next {
+                    Some(left_ns) => tokio::time::sleep(Duration::from_nanos(left_ns)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => {}
+                // An error says that the run is gone.
+                _ = over.wait_for(|over| *over) => break,
             }
         }
         self.ask_all().await;

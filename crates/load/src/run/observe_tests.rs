@@ -87,8 +87,8 @@ fn observe(
     machine: Option<usize>,
     is_enough: impl Fn() -> bool,
 ) -> Observed {
-    let (over, log) = (Arc::new(AtomicBool::new(false)), Arc::default());
-    let shared = Shared { over, log, began: Clock::system().now() };
+    let (end, over) = watch::channel(false);
+    let shared = Shared { over, log: Arc::default(), began: Clock::system().now() };
     let (started, ready) = mpsc::sync_channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
@@ -98,7 +98,7 @@ fn observe(
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         ready.try_recv().expect("all were asked once");
-        shared.over.store(true, Ordering::Relaxed);
+        end.send_replace(true);
         asking.await.unwrap();
     });
     shared.log.lock().unwrap().so_far()
