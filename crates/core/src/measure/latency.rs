@@ -216,6 +216,11 @@ impl Statistic {
         Self::ALL.iter().copied().filter(move |it| it.row().shown >= rank)
     }
 
+    /// The percentiles that every table shows.
+    pub fn percentiles() -> impl Iterator<Item = Self> + Clone {
+        Self::shown(Shown::Always).filter(|it| it.percent().is_some())
+    }
+
     /// Whether a narrow table may leave it out.
     pub fn is_wide(self) -> bool {
         self.row().shown < Shown::Always

@@ -2,7 +2,8 @@
 //! stand out.
 
 use super::number::{decimal, grouped, millis};
-use super::table::align;
+use super::table::{Columns, align, in_ms};
+use crate::measure::Statistic;
 use crate::record::{AgentRecord, AgentStage, RunRecord, StageRecord, agent_numbers};
 use crate::statistics::median;
 use std::collections::BTreeSet;
@@ -26,7 +27,28 @@ pub(super) enum Kind {
 }
 
 /// An agent with its figures in a stage, if it has any.
-type Both<'a> = (&'a AgentRecord, Option<&'a AgentStage>);
+#[derive(Clone, Copy)]
+struct Both<'a> {
+    agent: &'a AgentRecord,
+    done: Option<&'a AgentStage>,
+    is_lost: bool,
+}
+
+/// The agents of a row, and which of their values it shows.
+struct Group<'a> {
+    name: String,
+    agents: Vec<Both<'a>>,
+    pick: Pick,
+}
+
+type Pick = fn(Vec<f64>) -> Option<f64>;
+
+/// The rows below those of many agents.
+const PICKS: [(&str, Pick); 3] = [
+    ("least", |all| all.into_iter().reduce(f64::min)),
+    ("median", median),
+    ("most", |all| all.into_iter().reduce(f64::max)),
+];
 
 /// `8 agents on 3 machines`; `None`: there are none.
 pub(super) fn crew(record: &RunRecord) -> Option<String> {
@@ -54,22 +76,24 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
     if stage.agents.is_empty() || stage.is_preparation() {
         return None;
     }
-    let agents: Vec<Both<'_>> =
-        record.agents.iter().map(|agent| (agent, stage.agent(agent.index))).collect();
     let lost: Vec<usize> = record.lost_by(stage).iter().map(|agent| agent.index).collect();
-    let shown = shown(&agents, stage, &lost);
+    let agents = record.agents.iter().map(|agent| Both {
+        agent,
+        done: stage.agent(agent.index),
+        is_lost: lost.contains(&agent.index),
+    });
+    let agents: Vec<Both<'_>> = agents.collect();
+    let shown = shown(&agents, stage);
     let with_lost = !lost.is_empty();
-    let mut rows = vec![(Kind::Head, head(with_lost))];
-    for both in agents.iter().filter(|(agent, _)| shown.contains(&agent.index)) {
-        let is_lost = lost.contains(&both.0.index);
-        let kind = if is_lost { Kind::Lost } else { Kind::Agent };
-        rows.push((kind, row(*both, stage, is_lost, with_lost)));
-    }
+    let columns = columns(stage).and_if(with_lost, "lost after", Group::lost_after);
+    let mut rows = vec![(Kind::Head, columns.heads())];
+    rows.extend(agents.iter().filter(|it| shown.contains(&it.agent.index)).map(|it| {
+        let kind = if it.is_lost { Kind::Lost } else { Kind::Agent };
+        (kind, columns.cells(&Group::of(*it)))
+    }));
     let mut lines = Vec::from_iter(start_line(record, stage));
     if shown.len() < agents.len() {
-        let others: Vec<Both<'_>> =
-            agents.iter().filter(|(agent, _)| !lost.contains(&agent.index)).copied().collect();
-        rows.extend(summary(&others, stage).map(|row| (Kind::Summary, row)));
+        rows.extend(summary(&agents, stage));
         lines.push(format!(
             "of {} agents these are the slowest and the fastest, the last to begin, the busiest, \
              those with the longest times{}; --format agents-csv has them all",
@@ -90,14 +114,15 @@ fn ok_per_s(done: &AgentStage, stage: &StageRecord) -> f64 {
 }
 
 /// The numbers of the agents that have their own row.
-fn shown(agents: &[Both<'_>], stage: &StageRecord, lost: &[usize]) -> BTreeSet<usize> {
+fn shown(agents: &[Both<'_>], stage: &StageRecord) -> BTreeSet<usize> {
     if agents.len() <= MOST_ROWS {
-        return agents.iter().map(|(agent, _)| agent.index).collect();
+        return agents.iter().map(|it| it.agent.index).collect();
     }
-    let mut shown: BTreeSet<usize> = lost.iter().take(MOST_ROWS).copied().collect();
-    let whole = agents.iter().filter(|(agent, _)| !lost.contains(&agent.index));
+    let lost = agents.iter().filter(|it| it.is_lost).map(|it| it.agent.index);
+    let mut shown: BTreeSet<usize> = lost.take(MOST_ROWS).collect();
+    let whole = agents.iter().filter(|it| !it.is_lost);
     let whole: Vec<(&AgentRecord, &AgentStage)> =
-        whole.filter_map(|(agent, done)| Some((*agent, (*done)?))).collect();
+        whole.filter_map(|it| Some((it.agent, it.done?))).collect();
     let mut by = |value: &dyn Fn(&AgentRecord, &AgentStage) -> f64, ends: [usize; 2]| {
         let mut sorted: Vec<(f64, usize)> =
             whole.iter().map(|(agent, done)| (value(agent, done), agent.index)).collect();
@@ -111,54 +136,58 @@ fn shown(agents: &[Both<'_>], stage: &StageRecord, lost: &[usize]) -> BTreeSet<u
     by(&of_connection, [EXTREMES; 2]);
     by(&|_, done| done.start_us.unwrap_or(f64::MIN), [0, 1]);
     by(&|_, done| done.busiest_thread, [0, 1]);
-    by(&|_, done| p99_us(done).unwrap_or(0.0), [0, 1]);
+    by(&|_, done| time_us(done, Statistic::P99).unwrap_or(0.0), [0, 1]);
     by(&|_, done| own_share(done).unwrap_or(0.0), [0, 1]);
     shown
 }
 
-fn head(with_lost: bool) -> Vec<String> {
-    let names = ["agent", "connections", "start, ms", "ok/s", "failed", "p50, ms", "p99, ms"];
-    let more = ["own share", "CPU, s", "busiest thread"];
-    let names = names.into_iter().chain(more);
-    let lost = with_lost.then_some("lost after");
-    names.chain(lost).map(str::to_owned).collect()
+/// The columns of the table, except for when agents were lost.
+fn columns(stage: &StageRecord) -> Columns<'_, Group<'_>> {
+    Columns::<'_, Group<'_>>::new()
+        .and("agent", |row| row.name.clone())
+        .and("connections", |row| row.cell(|it| Some(it.agent.connections as f64), whole))
+        .and("start, ms", |row| row.figure(|done| done.start_us, signed))
+        .and("ok/s", move |row| row.figure(|done| Some(ok_per_s(done, stage)), whole))
+        .and("failed", |row| row.figure(|done| Some(done.failed as f64), whole))
+        .each(Statistic::percentiles(), in_ms, |row, statistic| {
+            row.figure(|done| time_us(done, statistic), millis)
+        })
+        .and("own share", |row| row.at_end(own_share, percent))
+        .and("CPU, s", |row| row.at_end(|done| Some(done.cpu_s), |s| decimal(s, 2)))
+        .and("busiest thread", |row| row.at_end(|done| Some(done.busiest_thread), percent))
 }
 
-fn row(
-    (agent, done): Both<'_>,
-    stage: &StageRecord,
-    is_lost: bool,
-    with_lost: bool,
-) -> Vec<String> {
-    let cell = |of: &dyn Fn(&AgentStage) -> Option<String>| {
-        done.and_then(of).unwrap_or_else(|| "-".to_owned())
-    };
-    let at_end = |text: String| (!is_lost).then_some(text);
-    let mut row = vec![
-        format!("{} on {}, pid {}", agent.index, agent.host, agent.pid),
-        grouped(agent.connections as u64),
-        cell(&|it| it.start_us.map(signed)),
-        cell(&|it| Some(decimal(ok_per_s(it, stage), 0))),
-        cell(&|it| Some(grouped(it.failed))),
-        cell(&|it| p50_us(it).map(millis)),
-        cell(&|it| p99_us(it).map(millis)),
-        cell(&|it| own_share(it).and_then(|share| at_end(percent(share)))),
-        cell(&|it| at_end(decimal(it.cpu_s, 2))),
-        cell(&|it| at_end(percent(it.busiest_thread))),
-    ];
-    if with_lost {
-        let lost = agent.lost.as_ref().filter(|_| is_lost);
-        row.push(lost.map_or_else(String::new, |lost| decimal(lost.at_s, 1) + " s"));
+impl<'a> Group<'a> {
+    /// One agent alone.
+    fn of(it: Both<'a>) -> Self {
+        let AgentRecord { index, host, pid, .. } = it.agent;
+        let name = format!("{index} on {host}, pid {pid}");
+        Self { name, agents: vec![it], pick: |one| one.first().copied() }
     }
-    row
+
+    fn cell(&self, of: impl Fn(&Both<'_>) -> Option<f64>, text: fn(f64) -> String) -> String {
+        let values = self.agents.iter().filter_map(of).collect();
+        (self.pick)(values).map_or_else(|| "-".to_owned(), text)
+    }
+
+    fn figure(&self, of: impl Fn(&AgentStage) -> Option<f64>, text: fn(f64) -> String) -> String {
+        self.cell(|it| of(it.done?), text)
+    }
+
+    /// A figure that is only known of agents that were not lost.
+    fn at_end(&self, of: impl Fn(&AgentStage) -> Option<f64>, text: fn(f64) -> String) -> String {
+        self.cell(|it| of(it.done.filter(|_| !it.is_lost)?), text)
+    }
+
+    fn lost_after(&self) -> String {
+        let mut lost = self.agents.iter().filter(|it| it.is_lost);
+        let lost = lost.find_map(|it| it.agent.lost.as_ref());
+        lost.map_or_else(String::new, |lost| decimal(lost.at_s, 1) + " s")
+    }
 }
 
-fn p50_us(done: &AgentStage) -> Option<f64> {
-    done.response.as_ref()?.p50_us
-}
-
-fn p99_us(done: &AgentStage) -> Option<f64> {
-    done.response.as_ref()?.p99_us
+fn time_us(done: &AgentStage, statistic: Statistic) -> Option<f64> {
+    statistic.of(done.response.as_ref()?)
 }
 
 /// The share of its response times that it added itself.
@@ -166,35 +195,19 @@ fn own_share(done: &AgentStage) -> Option<f64> {
     done.account.as_ref().map(|account| account.client_share)
 }
 
-/// The least, the median and the greatest value of a figure, and its format.
-type Column = ([Option<f64>; 3], fn(f64) -> String);
-
 /// The least, the median and the greatest values of the agents that were not lost.
-fn summary(agents: &[Both<'_>], stage: &StageRecord) -> impl Iterator<Item = Vec<String>> {
-    let column = |of: &dyn Fn(&AgentRecord, &AgentStage) -> Option<f64>| {
-        let values = agents.iter().filter_map(|(agent, done)| of(agent, (*done)?));
-        let values: Vec<f64> = values.collect();
-        let each = || values.iter().copied();
-        [each().reduce(f64::min), median(each()), each().reduce(f64::max)]
-    };
-    let columns: [Column; 9] = [
-        (column(&|agent, _| Some(agent.connections as f64)), |value| decimal(value, 0)),
-        (column(&|_, done| done.start_us), signed),
-        (column(&|_, done| Some(ok_per_s(done, stage))), |value| decimal(value, 0)),
-        (column(&|_, done| Some(done.failed as f64)), |value| decimal(value, 0)),
-        (column(&|_, done| p50_us(done)), millis),
-        (column(&|_, done| p99_us(done)), millis),
-        (column(&|_, done| own_share(done)), percent),
-        (column(&|_, done| Some(done.cpu_s)), |value| decimal(value, 2)),
-        (column(&|_, done| Some(done.busiest_thread)), percent),
-    ];
-    let names = ["least", "median", "most"].into_iter().enumerate();
-    let count = agents.len();
-    names.map(move |(which, name)| {
-        let cell = |(values, text): &Column| values[which].map_or_else(|| "-".to_owned(), text);
-        let cells = columns.iter().map(cell);
-        std::iter::once(format!("{name} of {}", grouped(count as u64))).chain(cells).collect()
+fn summary(agents: &[Both<'_>], stage: &StageRecord) -> [Row; 3] {
+    let columns = columns(stage);
+    let others = || agents.iter().filter(|it| !it.is_lost).copied();
+    PICKS.map(|(name, pick)| {
+        let name = format!("{name} of {}", grouped(others().count() as u64));
+        let agents = others().filter(|it| it.done.is_some()).collect();
+        (Kind::Summary, columns.cells(&Group { name, agents, pick }))
     })
+}
+
+fn whole(value: f64) -> String {
+    decimal(value, 0)
 }
 
 fn percent(share: f64) -> String {

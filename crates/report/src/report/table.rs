@@ -1,4 +1,56 @@
-//! Columns of text, the first aligned left and the others right; and paragraphs.
+//! Tables: their columns, each with the text above it and that of its cells; columns of text, the
+//! first aligned left and the others right; and paragraphs.
+
+use crate::measure::Statistic;
+
+/// The columns of a table whose rows are made of a `T` each.
+pub(super) struct Columns<'a, T>(Vec<Column<'a, T>>);
+
+struct Column<'a, T> {
+    head: String,
+    cell: Box<dyn Fn(&T) -> String + 'a>,
+}
+
+impl<'a, T> Columns<'a, T> {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These columns and one more.
+    pub(super) fn and(mut self, head: impl Into<String>, cell: impl Fn(&T) -> String + 'a) -> Self {
+        self.0.push(Column { head: head.into(), cell: Box::new(cell) });
+        self
+    }
+
+    /// These columns and, if it is `wanted`, one more.
+    pub(super) fn and_if(self, wanted: bool, head: &str, cell: impl Fn(&T) -> String + 'a) -> Self {
+        if wanted { self.and(head, cell) } else { self }
+    }
+
+    /// These columns and one for each of `all`, such as statistics.
+    pub(super) fn each<S: Copy + 'a>(
+        self,
+        all: impl IntoIterator<Item = S>,
+        head: impl Fn(S) -> String,
+        cell: impl Fn(&T, S) -> String + Copy + 'a,
+    ) -> Self {
+        all.into_iter().fold(self, |columns, it| columns.and(head(it), move |row| cell(row, it)))
+    }
+
+    /// The texts above the columns.
+    pub(super) fn heads(&self) -> Vec<String> {
+        self.0.iter().map(|column| column.head.clone()).collect()
+    }
+
+    pub(super) fn cells(&self, row: &T) -> Vec<String> {
+        self.0.iter().map(|column| (column.cell)(row)).collect()
+    }
+}
+
+/// The head of a column of this statistic in milliseconds.
+pub(super) fn in_ms(it: Statistic) -> String {
+    format!("{}, ms", it.name())
+}
 
 /// Rows of cells, padded so that columns line up; each line is indented by two spaces.
 pub(super) fn align(rows: &[Vec<String>]) -> String {
@@ -42,4 +94,23 @@ pub(super) fn wrapped(out: &mut String, line: &str) {
         column += length;
     }
     out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_has_its_head_above_its_cells() {
+        let with = |wanted| {
+            Columns::<'_, u64>::new()
+                .and("n", ToString::to_string)
+                .and_if(wanted, "odd", |n| (n % 2 == 1).to_string())
+                .each([2_u64, 3], |it| format!("times {it}"), |n, it| (n * it).to_string())
+        };
+        assert_eq!(with(true).heads(), ["n", "odd", "times 2", "times 3"]);
+        assert_eq!(with(true).cells(&1), ["1", "true", "2", "3"]);
+        assert_eq!(with(false).heads(), ["n", "times 2", "times 3"]);
+        assert_eq!(with(false).cells(&7), ["7", "14", "21"]);
+    }
 }

@@ -53,8 +53,7 @@ fn columns(record: &RunRecord) -> Vec<Column> {
         column(count.title(), count.meaning(), count.is_wide(), Box::new(cell))
     }));
     if operations.iter().any(|operation| differs(&operation.response, &operation.service)) {
-        let percentiles = Statistic::shown(Shown::Always).filter(|it| it.percent().is_some());
-        columns.extend(percentiles.map(|it| {
+        columns.extend(Statistic::percentiles().map(|it| {
             let cell = move |row: &Row<'_>| {
                 row.service.map_or_else(String::new, |times| statistic(it, times))
             };
