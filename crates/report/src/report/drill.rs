@@ -3,7 +3,8 @@
 
 use super::nodes::host;
 use super::number::{at, decimal, grouped, length, millis};
-use crate::measure::{Copies, NodeCopies, Span};
+use super::table::Columns;
+use crate::measure::{Copies, NodeCopies, Span, Statistic};
 use crate::op::Failure;
 use crate::record::{
     Backlog, Drill, DrillRecord, DrillStep, NodeAudit, Phase, PhaseFigures, RunRecord, StageRecord,
@@ -115,44 +116,56 @@ fn backlog_words(backlog: Backlog) -> String {
     }
 }
 
+/// A phase, of one node or of all.
+struct PhaseRow<'a> {
+    node: &'a str,
+    phase: Phase,
+    figures: &'a PhaseFigures,
+}
+
+/// The columns of phases; those `of_nodes` have no seconds, which are the same as the phase's.
+fn columns<'a>(of_nodes: bool, accepted: bool) -> Columns<'a, PhaseRow<'a>> {
+    let none = || "-".to_owned();
+    let rate = |per_s: f64| decimal(per_s, usize::from(per_s < 10.0));
+    Columns::<'_, PhaseRow<'_>>::new()
+        .and_if(of_nodes, "node", |it| it.node.to_owned())
+        .and("phase", |it| it.phase.name().to_owned())
+        .and_if(!of_nodes, "seconds", |it| {
+            let (from_s, to_s) = it.figures.span_s;
+            format!("{}–{}", decimal(from_s, 0), decimal(to_s, 0))
+        })
+        .and("requests", |it| grouped(it.figures.requests))
+        .and("ok/s", move |it| it.figures.ok_per_s().map_or_else(none, rate))
+        .each(
+            Statistic::percentiles(),
+            |it| it.name().to_owned(),
+            move |row, it| it.of_histogram(&row.figures.response).map_or_else(none, millis),
+        )
+        .and("failed", |it| grouped(it.figures.failed()))
+        .and_if(accepted, "202", |it| grouped(it.figures.accepted))
+        .and("why", |it| why(it.figures))
+}
+
+/// The classes of failures, the most frequent first.
+fn why(figures: &PhaseFigures) -> String {
+    let mut why: Vec<_> = figures.failures.iter().collect();
+    why.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let words = |class: Failure, count: u64| format!("{} {}", grouped(count), class.words());
+    let why = why.iter().map(|(class, count)| words(**class, **count));
+    why.collect::<Vec<_>>().join(", ")
+}
+
+fn has_failed(row: &PhaseRow<'_>) -> bool {
+    row.figures.failed() > 0
+}
+
 /// The figures of each phase, below the names of the columns; `None`: nothing was broken.
 pub(super) fn phases(stage: &StageRecord) -> Option<Vec<Row>> {
     let drill = stage.drilled()?;
     let all = Phase::ALL.map(|phase| (phase, drill.figures(phase)));
     let accepted = all.iter().any(|(_, it)| it.accepted > 0);
-    let mut head = vec!["phase", "seconds", "requests", "ok/s", "p50", "p99", "failed"];
-    head.extend(accepted.then_some("202"));
-    head.push("why");
-    let mut rows = vec![(false, head.into_iter().map(str::to_owned).collect())];
-    rows.extend(all.iter().map(|(phase, it)| row(*phase, it, accepted)));
-    Some(rows)
-}
-
-fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
-    let (from_s, to_s) = it.span_s;
-    let none = || "-".to_owned();
-    let time = |percentile: f64| {
-        let us = |ns: u64| millis(ns as f64 / 1e3);
-        let figure = it.response.earns(percentile).then(|| us(it.response.percentile(percentile)));
-        figure.unwrap_or_else(none)
-    };
-    let rate = |per_s: f64| decimal(per_s, usize::from(per_s < 10.0));
-    let mut row = vec![
-        phase.name().to_owned(),
-        format!("{}–{}", decimal(from_s, 0), decimal(to_s, 0)),
-        grouped(it.requests),
-        it.ok_per_s().map_or_else(none, rate),
-        time(50.0),
-        time(99.0),
-        grouped(it.failed()),
-    ];
-    row.extend(accepted.then(|| grouped(it.accepted)));
-    let mut why: Vec<_> = it.failures.iter().collect();
-    why.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let words = |class: Failure, count: u64| format!("{} {}", grouped(count), class.words());
-    let why = why.iter().map(|(class, count)| words(**class, **count));
-    row.push(why.collect::<Vec<_>>().join(", "));
-    (it.failed() > 0, row)
+    let rows = all.each_ref().map(|(phase, figures)| PhaseRow { node: "", phase: *phase, figures });
+    Some(columns(false, accepted).marked(&rows, has_failed))
 }
 
 /// The figures of each phase for each node, below the names of the columns; `None`: there is only
@@ -160,36 +173,32 @@ fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
 pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
     let drill = stage.drilled()?;
     let all = Phase::ALL.map(|phase| (phase, drill.figures_of_nodes(phase)));
-    let head = ["node", "phase", "requests", "ok/s", "p50", "p99", "failed", "why"];
-    let mut rows = vec![(false, head.map(str::to_owned).to_vec())];
+    let mut rows = Vec::new();
     for (place, node) in stage.nodes.iter().enumerate() {
         for (phase, figures) in &all {
-            let Some(of_node) = figures.get(place) else { continue };
-            let (bad, mut cells) = row(*phase, of_node, false);
-            // The seconds are the same as the phase's.
-            cells.remove(1);
-            let first = *phase == Phase::Before;
-            let name = if first { host(&node.url).to_owned() } else { String::new() };
-            rows.push((bad, [vec![name], cells].concat()));
+            let Some(figures) = figures.get(place) else { continue };
+            let node = if *phase == Phase::Before { host(&node.url) } else { "" };
+            rows.push(PhaseRow { node, phase: *phase, figures });
         }
     }
-    (rows.len() > 1).then_some(rows)
+    (!rows.is_empty()).then(|| columns(true, false).marked(&rows, has_failed))
 }
 
 /// What the copies on each node contain, below the names of the columns; `None`: they were not
 /// compared.
 pub(super) fn copies(record: &RunRecord) -> Option<Vec<Row>> {
     let copies = record.copies.as_ref().filter(|copies| !copies.nodes.is_empty())?;
-    let head = ["copies on", "documents", "missing", "older"].map(str::to_owned);
-    let row = |it: &NodeCopies| {
-        let counts = match it.problem {
-            Some(_) => ["-", "-", "-"].map(str::to_owned),
-            None => [it.documents, it.missing, it.older].map(grouped),
-        };
-        let bad = it.missing > 0 || it.older > 0 || it.problem.is_some();
-        (bad, [vec![it.node.clone()], counts.to_vec()].concat())
+    let known = |it: &NodeCopies, count: u64| match it.problem {
+        Some(_) => "-".to_owned(),
+        None => grouped(count),
     };
-    Some([vec![(false, head.to_vec())], copies.nodes.iter().map(row).collect()].concat())
+    let columns = Columns::<'_, NodeCopies>::new()
+        .and("copies on", |it| it.node.clone())
+        .and("documents", move |it| known(it, it.documents))
+        .and("missing", move |it| known(it, it.missing))
+        .and("older", move |it| known(it, it.older));
+    let is_bad = |it: &NodeCopies| it.missing > 0 || it.older > 0 || it.problem.is_some();
+    Some(columns.marked(&copies.nodes, is_bad))
 }
 
 /// Says in one line whether the copies matched.
@@ -216,20 +225,21 @@ pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
     if audits.is_empty() {
         return None;
     }
-    let head = ["audit through", "as expected", "lost", "wrong", "unknown"].map(str::to_owned);
-    let row = |audit: &NodeAudit| {
-        let NodeAudit { url, found, lost, wrong, unknown, problem } = audit;
-        let name = if url.is_empty() { "the server" } else { host(url) };
-        let counts = [*found, *lost, *wrong].map(grouped);
-        let unknown = match (unknown, problem) {
-            (Some(unknown), _) => grouped(*unknown),
+    let columns = Columns::<'_, NodeAudit>::new()
+        .and("audit through", |it| {
+            let name = if it.url.is_empty() { "the server" } else { host(&it.url) };
+            name.to_owned()
+        })
+        .and("as expected", |it| grouped(it.found))
+        .and("lost", |it| grouped(it.lost))
+        .and("wrong", |it| grouped(it.wrong))
+        .and("unknown", |it| match (it.unknown, &it.problem) {
+            (Some(unknown), _) => grouped(unknown),
             (None, Some(problem)) => format!("all: {problem}"),
             (None, None) => "all".to_owned(),
-        };
-        let bad = *lost > 0 || *wrong > 0 || audit.unknown != Some(0);
-        (bad, [vec![name.to_owned()], counts.to_vec(), vec![unknown]].concat())
-    };
-    Some([vec![(false, head.to_vec())], audits.iter().map(row).collect()].concat())
+        });
+    let is_bad = |it: &NodeAudit| it.lost > 0 || it.wrong > 0 || it.unknown != Some(0);
+    Some(columns.marked(&audits, is_bad))
 }
 
 /// Explains how to read the times of a drill.

@@ -45,6 +45,20 @@ impl<'a, T> Columns<'a, T> {
     pub(super) fn cells(&self, row: &T) -> Vec<String> {
         self.0.iter().map(|column| (column.cell)(row)).collect()
     }
+
+    /// The heads, followed by the cells of each row, with their marks: that of the heads is the
+    /// default.
+    pub(super) fn marked<'t, M: Default>(
+        &self,
+        rows: impl IntoIterator<Item = &'t T>,
+        mark: impl Fn(&T) -> M,
+    ) -> Vec<(M, Vec<String>)>
+    where
+        T: 't,
+    {
+        let rows = rows.into_iter().map(|row| (mark(row), self.cells(row)));
+        std::iter::once((M::default(), self.heads())).chain(rows).collect()
+    }
 }
 
 /// The head of a column of this statistic in milliseconds.

@@ -269,15 +269,17 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
     for line in &lines {
         sheet.paragraph("  ", Tone::Plain, line, 4);
     }
+    // The reasons for failures, in the last column, are given above, too.
+    let why = |rows: &[nodes::Row]| rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
     if let Some(rows) = drill::phases(stage) {
-        // The reasons for failures are given above, too.
-        let why = rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
         sheet.gap();
-        toned_table(rows, &[why, 2], sheet);
+        let spare = [why(&rows), 2];
+        toned_table(rows, &spare, sheet);
     }
     if let Some(rows) = drill::nodes(stage) {
         sheet.gap();
-        toned_table(rows, &[7], sheet);
+        let spare = [why(&rows)];
+        toned_table(rows, &spare, sheet);
     }
     for rows in [drill::audits(record), drill::copies(record)].into_iter().flatten() {
         sheet.gap();
