@@ -1,10 +1,11 @@
 //! A burst second by second: the operations of all workers, and the average per worker.
 
 use super::number::{decimal, grouped, millis};
-use super::table::align;
-use crate::measure::{Histogram, Merged};
+use super::table::{Columns, align, in_ms};
+use crate::measure::{Histogram, Merged, Statistic};
 use crate::op::OpKind;
 use crate::record::{RunRecord, StageRecord};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The most seconds to show in a table.
@@ -26,10 +27,8 @@ pub struct BurstSecond {
     pub failed: u64,
     /// Not a whole second: the burst ended during it or before it.
     pub partial: bool,
-    /// The median response time, in microseconds.
-    pub p50_us: Option<f64>,
-    /// The 99th percentile of response times, in microseconds.
-    pub p99_us: Option<f64>,
+    /// Percentiles of response times, in microseconds, without those of too few.
+    pub times_us: BTreeMap<Statistic, f64>,
 }
 
 /// Whether a stage's figures include this kind. A worker that does not know what a failed write did
@@ -65,11 +64,12 @@ pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSe
                 response.merge(&kind.response.get());
             }
         }
-        let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
+        let times_us = Statistic::percentiles()
+            .filter_map(|it| Some((it, it.of_histogram(&response)?)))
+            .collect();
         let average = sum as f64 / workers as f64;
         let partial = second >= whole_s;
-        let (p50_us, p99_us) = (micros(50.0), micros(99.0));
-        BurstSecond { second, sum, average, failed, partial, p50_us, p99_us }
+        BurstSecond { second, sum, average, failed, partial, times_us }
     };
     last.map_or_else(Vec::new, |last| (0..=last).map(second).collect())
 }
@@ -154,20 +154,15 @@ pub(super) fn start_line(stage: &StageRecord) -> Option<String> {
 }
 
 fn table(seconds: &[BurstSecond]) -> Rows {
-    let head = ["second", "sum", "per worker", "failed", "p50, ms", "p99, ms"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let time = |us: Option<f64>| us.map_or_else(|| "too few".to_owned(), millis);
-    rows.extend(seconds.iter().map(|it| {
-        vec![
-            format!("{}{}", it.second, if it.partial { " (partial)" } else { "" }),
-            grouped(it.sum),
-            decimal(it.average, 2),
-            grouped(it.failed),
-            time(it.p50_us),
-            time(it.p99_us),
-        ]
-    }));
-    rows
+    Columns::<'_, BurstSecond>::new()
+        .and("second", |it| format!("{}{}", it.second, if it.partial { " (partial)" } else { "" }))
+        .and("sum", |it| grouped(it.sum))
+        .and("per worker", |it| decimal(it.average, 2))
+        .and("failed", |it| grouped(it.failed))
+        .each(Statistic::percentiles(), in_ms, |row, it| {
+            row.times_us.get(&it).map_or_else(|| it.none().to_owned(), |us| millis(*us))
+        })
+        .table(seconds)
 }
 
 #[cfg(test)]

@@ -46,8 +46,16 @@ impl<'a, T> Columns<'a, T> {
         self.0.iter().map(|column| (column.cell)(row)).collect()
     }
 
-    /// The heads, followed by the cells of each row, with their marks: that of the heads is the
-    /// default.
+    /// The heads, followed by the cells of each row.
+    pub(super) fn table<'t>(&self, rows: impl IntoIterator<Item = &'t T>) -> Vec<Vec<String>>
+    where
+        T: 't,
+    {
+        let cells = rows.into_iter().map(|row| self.cells(row));
+        std::iter::once(self.heads()).chain(cells).collect()
+    }
+
+    /// The same, each with its mark; that of the heads is the default.
     pub(super) fn marked<'t, M: Default>(
         &self,
         rows: impl IntoIterator<Item = &'t T>,

@@ -191,6 +191,7 @@ pub(in crate::report) fn burst(
 mod tests {
     use super::*;
     use crate::sweep::CurvePoint;
+    use std::collections::BTreeMap;
 
     #[test]
     fn what_is_no_whole_second_is_not_drawn() {
@@ -200,8 +201,7 @@ mod tests {
             average: sum as f64 / 2.0,
             failed: 0,
             partial,
-            p50_us: None,
-            p99_us: None,
+            times_us: BTreeMap::new(),
         };
         let seconds = [second(0, 10, false), second(1, 8, false), second(2, 1, true)];
         let chart = burst(&seconds, "t", "writes", true);
