@@ -3,7 +3,7 @@
 
 use super::number::{decimal, millis};
 use super::pill::{Mood, Pill};
-use super::table::{align, wrapped};
+use super::table::{Columns, align, in_ms, wrapped};
 use crate::plan::Threshold;
 use crate::search::{Ended, MaxRecord, Searched, StepOutcome, StepRecord};
 
@@ -104,34 +104,32 @@ pub fn max_text(max: &MaxRecord) -> String {
     wrapped(&mut out, &format!("{name} · {}", subject(max)));
     out.push('\n');
     if !max.steps.is_empty() {
-        out.push_str(&align(&rows(max)));
+        out.push_str(&align(&columns(max).table(&max.steps)));
     }
     out
 }
 
-/// A row per step, beginning with the header.
-pub(super) fn rows(max: &MaxRecord) -> Vec<Vec<String>> {
+/// The columns of steps.
+pub(super) fn columns(max: &MaxRecord) -> Columns<'static, StepRecord> {
     let level = match max.searched {
         Searched::Rate => "rate",
         Searched::Connections => "conns",
     };
-    let head = ["search", level, "s", "ok/s", "p50, ms", "p99, ms", "failed"].map(str::to_owned);
-    let mut rows = vec![head.to_vec()];
-    rows[0].push("outcome".to_owned());
-    for step in &max.steps {
-        let time = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), millis);
-        rows.push(vec![
-            step.search.to_string(),
-            decimal(step.level, 0),
-            decimal(step.length_s, 0),
-            decimal(step.per_s, 0),
-            time(step.p50_us),
-            time(step.p99_us),
-            format!("{} %", decimal(step.failed_percent, usize::from(step.failed_percent > 0.0))),
-            outcome(step),
-        ]);
-    }
-    rows
+    Columns::<'_, StepRecord>::new()
+        .and("search", |step| step.search.to_string())
+        .and(level, |step| decimal(step.level, 0))
+        .and("s", |step| decimal(step.length_s, 0))
+        .and("ok/s", |step| decimal(step.per_s, 0))
+        .each(
+            StepRecord::TIMES,
+            |(it, _)| in_ms(it),
+            |step, (_, us)| us(step).map_or_else(|| "-".to_owned(), millis),
+        )
+        .and("failed", |step| {
+            let percent = step.failed_percent;
+            format!("{} %", decimal(percent, usize::from(percent > 0.0)))
+        })
+        .and("outcome", outcome)
 }
 
 fn outcome(step: &StepRecord) -> String {

@@ -2,6 +2,7 @@
 
 use super::judge::Judged;
 use super::walk::{Ask, StepOutcome, Walk};
+use crate::measure::Statistic;
 use crate::plan::{Nouns, Threshold};
 use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
@@ -150,7 +151,13 @@ const fn one() -> u64 {
     1
 }
 
+type Time = fn(&StepRecord) -> Option<f64>;
+
 impl StepRecord {
+    /// Its statistics of response times, in microseconds.
+    pub const TIMES: [(Statistic, Time); 2] =
+        [(Statistic::P50, |it| it.p50_us), (Statistic::P99, |it| it.p99_us)];
+
     /// Makes the step of a run that has ended.
     pub fn of(
         record: &RunRecord,
@@ -247,11 +254,10 @@ impl MaxRecord {
     /// Returns an error if they are impossible.
     pub fn check(&self) -> Result<(), &'static str> {
         let proper = |it: &f64| *it >= 0.0 && it.is_finite();
-        let times = |step: &StepRecord| [step.p50_us, step.p99_us].into_iter().flatten();
         let steps = self.steps.iter().all(|step| {
             let StepRecord { level, length_s, per_s, failed_percent, takes, .. } = step;
             [level, length_s, per_s, failed_percent, takes].into_iter().all(proper)
-                && times(step).all(|us| proper(&us))
+                && StepRecord::TIMES.iter().filter_map(|(_, us)| us(step)).all(|us| proper(&us))
         });
         let found = [self.sustained_per_s, self.low, self.high, self.connections];
         let found = found.iter().flatten().chain(&self.found_per_s).all(proper);

@@ -5,7 +5,7 @@ use super::facts;
 use super::parts::{command, grid, headline};
 use super::{Data, Page};
 use crate::report::chart::{OfKind, Stage, of_max};
-use crate::report::max::{limits, rows, subject, verdict};
+use crate::report::max::{columns, limits, subject, verdict};
 use crate::search::{MaxRecord, StepOutcome, StepRecord};
 
 /// The page of a search.
@@ -50,20 +50,13 @@ pub fn max_page(max: &MaxRecord) -> String {
 
 /// The steps that `wanted` selects, as a table.
 fn table(max: &MaxRecord, wanted: impl Fn(&StepRecord) -> bool) -> Html {
-    let classed = max.steps.iter().map(|step| match step.outcome {
-        _ if !wanted(step) => None,
-        StepOutcome::Held => Some(""),
-        StepOutcome::Missed => Some("doubt"),
-        StepOutcome::Undecided => Some("few"),
+    let steps: Vec<&StepRecord> = max.steps.iter().filter(|step| wanted(step)).collect();
+    let with_reasons = steps.iter().any(|step| !step.reason.is_empty());
+    let columns = columns(max).and_if(with_reasons, "why", |step| step.reason.clone());
+    let rows = columns.marked(steps, |step| match step.outcome {
+        StepOutcome::Held => "",
+        StepOutcome::Missed => "doubt",
+        StepOutcome::Undecided => "few",
     });
-    let classed = std::iter::once(Some("")).chain(classed);
-    let reasons = max.steps.iter().map(|step| step.reason.as_str());
-    let all = rows(max).into_iter().zip(std::iter::once("why").chain(reasons));
-    let with_reasons = max.steps.iter().any(|step| wanted(step) && !step.reason.is_empty());
-    let all = all.map(|(mut row, reason)| {
-        row.extend(with_reasons.then(|| reason.to_owned()));
-        row
-    });
-    let rows = classed.zip(all).filter_map(|(class, row)| Some((class?, row)));
     Html::element("div class=\"scroll\"", &grid(rows))
 }
