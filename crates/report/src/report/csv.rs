@@ -24,9 +24,14 @@ fn later() -> Vec<Statistic> {
     Statistic::shown(Shown::Wide).filter(|it| !FIRST.contains(it)).collect()
 }
 
+/// A statistic in the name of a column.
+pub(super) fn key(it: Statistic) -> String {
+    it.name().replace('.', "_")
+}
+
 /// The names of the columns of these times.
 fn names(times: &[&str], of: &[Statistic]) -> Vec<String> {
-    let name = |time: &str, it: &Statistic| format!("{time}_{}_us", it.name().replace('.', "_"));
+    let name = |time: &str, it: &Statistic| format!("{time}_{}_us", key(*it));
     times.iter().flat_map(|time| of.iter().map(move |it| name(time, it))).collect()
 }
 
@@ -122,6 +127,11 @@ pub(super) fn quoted(cell: &str) -> String {
     } else {
         cell.to_owned()
     }
+}
+
+/// Rows of cells, each quoted already.
+pub(super) fn separated(rows: &[Vec<String>]) -> String {
+    rows.iter().map(|row| row.join(",") + "\n").collect()
 }
 
 /// Writes these statistics of each histogram in microseconds, empty if there are too few samples.

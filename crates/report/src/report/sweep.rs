@@ -1,9 +1,9 @@
 //! Sweeps as text and CSV: a table of the cells, a map if two settings are varied, slopes, and
 //! rates by the size of the database.
 
-use super::csv::quoted;
+use super::csv::{key, quoted, separated};
 use super::number::{bytes, decimal, grouped, millis};
-use super::table::align;
+use super::table::{Columns, align, in_ms};
 use crate::plan::{Nouns, stage_title};
 use crate::statistics::Fit;
 use crate::statistics::median;
@@ -31,6 +31,16 @@ impl CellGroup<'_> {
 
     fn median(&self) -> f64 {
         median(self.rates()).unwrap_or_default()
+    }
+
+    fn sum(&self, of: fn(&CellResult) -> u64) -> u64 {
+        self.results.iter().map(|it| of(it)).sum()
+    }
+
+    /// The longest of a time: percentiles of several runs are not merged.
+    fn worst(&self, of: fn(&CellResult) -> Option<f64>) -> String {
+        let known = self.results.iter().filter_map(|it| of(it)).reduce(f64::max);
+        known.map_or_else(|| "too few".to_owned(), millis)
     }
 
     fn counted(&self) -> Nouns {
@@ -92,33 +102,20 @@ fn groups(sweep: &SweepRecord) -> Vec<CellGroup<'_>> {
 }
 
 fn table(axes: &[Axis], rate: &str, groups: &[CellGroup<'_>]) -> Vec<Vec<String>> {
-    let mut head: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
-    let names = [rate, "least", "most", "runs", "ok", "failed", "p50, ms", "p99, ms", "trusted"];
-    head.extend(names.map(str::to_owned));
-    let mut rows = vec![head];
-    for group in groups {
-        let sum = |of: fn(&CellResult) -> u64| group.results.iter().map(|it| of(it)).sum::<u64>();
-        // Percentiles of several runs are not merged: the worst one is shown.
-        let worst = |of: fn(&CellResult) -> Option<f64>| {
-            let known = group.results.iter().filter_map(|it| of(it)).reduce(f64::max);
-            known.map_or_else(|| "too few".to_owned(), millis)
-        };
-        let trusted = group.results.iter().filter(|it| it.trustworthy).count();
-        let mut row: Vec<String> = group.settings.iter().map(|it| it.value.clone()).collect();
-        row.extend([
-            decimal(group.median(), 0),
-            decimal(group.rates().fold(f64::INFINITY, f64::min), 0),
-            decimal(group.rates().fold(0.0, f64::max), 0),
-            group.results.len().to_string(),
-            grouped(sum(|it| it.ok)),
-            grouped(sum(|it| it.failed)),
-            worst(|it| it.p50_us),
-            worst(|it| it.p99_us),
-            format!("{trusted} of {}", group.results.len()),
-        ]);
-        rows.push(row);
-    }
-    rows
+    Columns::<'_, CellGroup<'_>>::new()
+        .each(0..axes.len(), |at| axes[at].name.clone(), |it, at| it.settings[at].value.clone())
+        .and(rate, |it| decimal(it.median(), 0))
+        .and("least", |it| decimal(it.rates().fold(f64::INFINITY, f64::min), 0))
+        .and("most", |it| decimal(it.rates().fold(0.0, f64::max), 0))
+        .and("runs", |it| it.results.len().to_string())
+        .and("ok", |it| grouped(it.sum(|result| result.ok)))
+        .and("failed", |it| grouped(it.sum(|result| result.failed)))
+        .each(CellResult::TIMES, |(it, _)| in_ms(it), |group, (_, us)| group.worst(us))
+        .and("trusted", |it| {
+            let trusted = it.results.iter().filter(|result| result.trustworthy).count();
+            format!("{trusted} of {}", it.results.len())
+        })
+        .table(groups)
 }
 
 /// One setting down, the other across, with the rate in each cell.
@@ -292,40 +289,55 @@ fn warnings(groups: &[CellGroup<'_>], out: &mut String) {
     }
 }
 
+/// A run, and a point of its curve if rates by size were requested.
+struct CsvRow<'a> {
+    cell: &'a CellRecord,
+    result: &'a CellResult,
+    point: CurvePoint,
+}
+
 /// One row per run, or per point of its curve if rates by size were requested.
 pub fn sweep_csv(sweep: &SweepRecord) -> String {
-    let names: Vec<_> = sweep.definition.axes.iter().map(|axis| quoted(&axis.name)).collect();
-    let mut head: Vec<&str> = names.iter().map(String::as_str).chain(["round"]).collect();
-    let by_size = sweep.definition.by_size;
-    head.extend(if by_size {
-        &["documents", "at_s", "docs_per_s", "file_bytes", "active_bytes", "gap"][..]
-    } else {
-        &["docs_per_s", "ok", "failed", "p50_us", "p99_us", "trustworthy"]
-    });
-    let mut out = head.join(",") + "\n";
+    let (axes, by_size) = (&sweep.definition.axes, sweep.definition.by_size);
     let number = |value: Option<f64>| value.map_or_else(String::new, |it| it.to_string());
-    let mut row = |cell: &CellRecord, values: Vec<String>| {
-        let settings = cell.settings.iter().map(|it| quoted(&it.value));
-        let cells: Vec<_> = settings.chain([cell.round.to_string()]).chain(values).collect();
-        let _ = writeln!(out, "{}", cells.join(","));
+    let columns = Columns::<'_, CsvRow<'_>>::new()
+        .each(
+            0..axes.len(),
+            |at| quoted(&axes[at].name),
+            |it, at| quoted(&it.cell.settings[at].value),
+        )
+        .and("round", |it| it.cell.round.to_string());
+    let columns = if by_size {
+        columns
+            .and("documents", |it| it.point.documents.to_string())
+            .and("at_s", |it| it.point.at_s.to_string())
+            .and("docs_per_s", |it| it.point.per_s.to_string())
+            .and("file_bytes", move |it| number(it.point.file_bytes))
+            .and("active_bytes", move |it| number(it.point.active_bytes))
+            .and("gap", |it| it.point.gap.to_string())
+    } else {
+        columns
+            .and("docs_per_s", |it| it.result.per_s.to_string())
+            .and("ok", |it| it.result.ok.to_string())
+            .and("failed", |it| it.result.failed.to_string())
+            .each(
+                CellResult::TIMES,
+                |(it, _)| format!("{}_us", key(it)),
+                move |row, (_, us)| number(us(row.result)),
+            )
+            .and("trustworthy", |it| it.result.trustworthy.to_string())
     };
+    let mut rows = Vec::new();
     for cell in &sweep.cells {
         let Some(result) = &cell.result else { continue };
-        for point in result.curve.iter().filter(|_| by_size).flat_map(|curve| &curve.points) {
-            let CurvePoint { documents, at_s, per_s, file_bytes, active_bytes, gap, .. } = point;
-            let figures = [documents.to_string(), at_s.to_string(), per_s.to_string()];
-            let sizes = [number(*file_bytes), number(*active_bytes), gap.to_string()];
-            row(cell, figures.into_iter().chain(sizes).collect());
-        }
-        if !by_size {
-            let counts =
-                [result.per_s.to_string(), result.ok.to_string(), result.failed.to_string()];
-            let times = [number(result.p50_us), number(result.p99_us)];
-            let trust = [result.trustworthy.to_string()];
-            row(cell, counts.into_iter().chain(times).chain(trust).collect());
-        }
+        let points: Vec<CurvePoint> = if by_size {
+            result.curve.iter().flat_map(|curve| curve.points.iter().copied()).collect()
+        } else {
+            vec![CurvePoint::default()]
+        };
+        rows.extend(points.into_iter().map(|point| CsvRow { cell, result, point }));
     }
-    out
+    separated(&columns.table(&rows))
 }
 
 /// The series of couchdb-performance-tests: `documents docs/s`, one line per window. Anything the

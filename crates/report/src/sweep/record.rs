@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Setting, matrix};
 use super::gap::{Gap, gaps};
-use crate::measure::{Growth, Histogram};
+use crate::measure::{Growth, Histogram, Statistic};
 use crate::plan::{Nouns, Purpose};
 use crate::record::{RunRecord, StageRecord, Verdict};
 use serde::{Deserialize, Serialize};
@@ -162,7 +162,13 @@ impl SweepRecord {
     }
 }
 
+type Time = fn(&CellResult) -> Option<f64>;
+
 impl CellResult {
+    /// Its statistics of response times, in microseconds.
+    pub const TIMES: [(Statistic, Time); 2] =
+        [(Statistic::P50, |it| it.p50_us), (Statistic::P99, |it| it.p99_us)];
+
     /// The result of `record`: of its fill if `by_size`, otherwise of the last measured stage.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
         let mut measured = record.measured();

@@ -11,8 +11,9 @@ use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::pill::{Mood, Pill};
 use crate::report::sweep::{SLOPES, rate_unit, slopes};
+use crate::report::table::{Columns, in_ms};
 use crate::statistics::median;
-use crate::sweep::{CellRecord, CellResult, SweepRecord, without_effect};
+use crate::sweep::{CellRecord, CellResult, Setting, SweepRecord, without_effect};
 
 /// The most lines of one kind to show.
 const MOST_LINES: usize = 30;
@@ -196,50 +197,61 @@ fn warning_list(lines: &[String]) -> Html {
     list("warnings", lines.chain(more).collect())
 }
 
+/// A run, or the medians of those with the same settings.
+struct Row<'a> {
+    class: &'static str,
+    settings: &'a [Setting],
+    round: String,
+    results: Vec<&'a CellResult>,
+    verdict: String,
+}
+
+impl Row<'_> {
+    fn median(&self, of: fn(&CellResult) -> f64) -> String {
+        let value = median(self.results.iter().map(|result| of(result)));
+        value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0))
+    }
+
+    fn time(&self, of: fn(&CellResult) -> Option<f64>) -> String {
+        let known = median(self.results.iter().filter_map(|result| of(result)));
+        let none = if self.results.is_empty() { "–" } else { "too few" };
+        known.map_or_else(|| none.to_owned(), millis)
+    }
+}
+
 /// A row per run, and rows of medians if settings were measured more than once.
 fn table(sweep: &SweepRecord) -> Html {
-    let definition = &sweep.definition;
-    let rounds = definition.repeat > 1;
-    let mut head: Vec<String> = definition.axes.iter().map(|axis| axis.name.clone()).collect();
-    head.extend(rounds.then(|| "round".to_owned()));
-    head.push(rate_unit(sweep.counted()));
-    head.extend(["ok", "failed", "p50, ms", "p99, ms", "verdict"].map(str::to_owned));
-    let mut rows = vec![("", head)];
+    let (axes, rounds) = (&sweep.definition.axes, sweep.definition.repeat > 1);
+    let columns = Columns::<'_, Row<'_>>::new()
+        .each(0..axes.len(), |at| axes[at].name.clone(), |it, at| it.settings[at].value.clone())
+        .and_if(rounds, "round", |it| it.round.clone())
+        .and(rate_unit(sweep.counted()), |it| it.median(|result| result.per_s))
+        .and("ok", |it| it.median(|result| result.ok as f64))
+        .and("failed", |it| it.median(|result| result.failed as f64))
+        .each(CellResult::TIMES, |(it, _)| in_ms(it), |row, (_, us)| row.time(us))
+        .and("verdict", |it| it.verdict.clone());
+    let mut rows = Vec::new();
     for cells in sweep.in_order().chunk_by(|one, other| one.settings == other.settings) {
-        let row = |round: String, results: &[&CellResult], verdict: String| -> Vec<String> {
-            let of = |value: &dyn Fn(&CellResult) -> f64| {
-                let value = median(results.iter().map(|result| value(result)));
-                value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0))
-            };
-            let time = |value: fn(&CellResult) -> Option<f64>| {
-                let known = median(results.iter().filter_map(|result| value(result)));
-                let none = if results.is_empty() { "–" } else { "too few" };
-                known.map_or_else(|| none.to_owned(), millis)
-            };
-            let values = cells[0].settings.iter().map(|it| it.value.clone());
-            let numbers = [of(&|it| it.per_s), of(&|it| it.ok as f64), of(&|it| it.failed as f64)];
-            let times = [time(|it| it.p50_us), time(|it| it.p99_us), verdict];
-            let round = rounds.then_some(round);
-            values.chain(round).chain(numbers).chain(times).collect()
-        };
+        let settings: &[Setting] = &cells[0].settings;
         for cell in cells {
-            let results: Vec<&CellResult> = cell.result.iter().collect();
-            let class = match results.first() {
+            let class = match &cell.result {
                 Some(result) if !result.trustworthy => "doubt",
                 None => "few",
                 Some(_) => "",
             };
-            let verdict = results.first().map_or("not measured".to_owned(), |it| verdict(it));
-            rows.push((class, row(cell.round.to_string(), &results, verdict)));
+            let verdict = cell.result.as_ref().map_or("not measured".to_owned(), verdict);
+            let (round, results) = (cell.round.to_string(), cell.result.iter().collect());
+            rows.push(Row { class, settings, round, results, verdict });
         }
         let results: Vec<&CellResult> = cells.iter().filter_map(|it| it.result.as_ref()).collect();
         if rounds && !results.is_empty() {
             let trusted = results.iter().filter(|result| result.trustworthy).count();
             let verdict = format!("{trusted} of {} trustworthy", results.len());
-            rows.push(("differ", row("median".to_owned(), &results, verdict)));
+            let (class, round) = ("differ", "median".to_owned());
+            rows.push(Row { class, settings, round, results, verdict });
         }
     }
-    grid(rows)
+    grid(columns.marked(&rows, |row| row.class))
 }
 
 /// The slopes.
