@@ -1,10 +1,11 @@
 //! What each agent did in each second, as comma-separated values (RFC 4180).
 
-use super::csv::quoted;
+use super::csv::{key, quoted, separated};
 use super::number::decimal;
+use super::table::Columns;
 use super::{Format, Render};
-use crate::record::{AgentRecord, AgentStage, RunRecord};
-use std::fmt::Write as _;
+use crate::measure::{Shown, Statistic};
+use crate::record::{AgentRecord, AgentSecond, AgentStage, RunRecord, StageRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "agents-csv",
@@ -13,57 +14,68 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-const HEADER: &str = "stage,agent,second,seconds,requests,ok,failed,host,lost,verdict,result,\
-                      response_mean_ms,response_max_ms,agent_p50_ms,agent_p99_ms,agent_max_ms,\
-                      agent_client_share,agent_paused_s,clock_error_ms";
+/// The statistics whose columns are in the middle. The columns of the others come last, as the
+/// order of columns does not change.
+const FIRST: [Statistic; 3] = [Statistic::P50, Statistic::P99, Statistic::Max];
+
+/// A second of an agent; `known` is what the run knows of the agent.
+struct Row<'a> {
+    stage: &'a StageRecord,
+    agent: &'a AgentStage,
+    known: Option<&'a AgentRecord>,
+    second: &'a AgentSecond,
+}
 
 fn render(record: &RunRecord) -> String {
-    let mut out = format!("{HEADER}\n");
-    let result = record.result().kind;
+    let mut rows = Vec::new();
     for stage in &record.stages {
         for agent in &stage.agents {
             let known = record.agents.iter().find(|it| it.index == agent.index);
-            let host = quoted(known.map_or("", |it| &it.host));
-            let (verdict, lost) = (stage.verdict.name(), u8::from(agent.lost));
-            let whole = whole(agent, known);
-            for row in &agent.series {
-                let _ = writeln!(
-                    out,
-                    "{},{},{},{},{},{},{},{host},{lost},{verdict},{},{},{},{whole}",
-                    quoted(&stage.name),
-                    agent.index,
-                    row.second,
-                    row.seconds,
-                    row.requests,
-                    row.ok,
-                    row.failed,
-                    result.words(),
-                    millis((row.timed > 0).then_some(row.response_mean_us)),
-                    millis((row.timed > 0).then_some(row.response_max_us)),
-                );
-            }
+            rows.extend(agent.series.iter().map(|second| Row { stage, agent, known, second }));
         }
     }
-    out
+    separated(&columns(record).table(&rows))
 }
 
-/// The figures of an agent for the whole stage, which are repeated in each of its rows; empty if
-/// unknown.
-fn whole(agent: &AgentStage, known: Option<&AgentRecord>) -> String {
-    let times = agent.response.as_ref();
-    let paused_s = agent.client.as_ref().map(|client| {
-        let pauses = client.pauses.iter();
-        decimal(pauses.map(|pause| pause.length_s).sum(), 3)
-    });
-    let cells = [
-        millis(times.and_then(|it| it.p50_us)),
-        millis(times.and_then(|it| it.p99_us)),
-        millis(times.map(|it| it.max_us)),
-        agent.account.as_ref().map(|it| decimal(it.client_share, 4)).unwrap_or_default(),
-        paused_s.unwrap_or_default(),
-        millis(known.map(|it| it.clock_error_us)),
-    ];
-    cells.join(",")
+/// The columns, which are empty if the figure is not known. Figures of an agent for the whole stage
+/// are repeated in each of its rows.
+fn columns<'a>(record: &RunRecord) -> Columns<'a, Row<'a>> {
+    let result = record.result().kind.words();
+    let later = Statistic::shown(Shown::Always).filter(|it| !FIRST.contains(it));
+    let name = |it| format!("agent_{}_ms", key(it));
+    let time = |row: &Row<'_>, it: Statistic| {
+        millis(row.agent.response.as_ref().and_then(|times| it.of(times)))
+    };
+    Columns::<'_, Row<'_>>::new()
+        .and("stage", |it| quoted(&it.stage.name))
+        .and("agent", |it| it.agent.index.to_string())
+        .and("second", |it| it.second.second.to_string())
+        .and("seconds", |it| it.second.seconds.to_string())
+        .and("requests", |it| it.second.requests.to_string())
+        .and("ok", |it| it.second.ok.to_string())
+        .and("failed", |it| it.second.failed.to_string())
+        .and("host", |it| quoted(it.known.map_or("", |known| &known.host)))
+        .and("lost", |it| u8::from(it.agent.lost).to_string())
+        .and("verdict", |it| it.stage.verdict.name().to_owned())
+        .and("result", move |_| result.to_owned())
+        .and("response_mean_ms", |it| timed(it.second, it.second.response_mean_us))
+        .and("response_max_ms", |it| timed(it.second, it.second.response_max_us))
+        .each(FIRST, name, time)
+        .and("agent_client_share", |it| {
+            it.agent.account.as_ref().map(|it| decimal(it.client_share, 4)).unwrap_or_default()
+        })
+        .and("agent_paused_s", |it| {
+            let client = it.agent.client.as_ref();
+            let paused_s = client.map(|it| it.pauses.iter().map(|pause| pause.length_s).sum());
+            paused_s.map(|it: f64| decimal(it, 3)).unwrap_or_default()
+        })
+        .and("clock_error_ms", |it| millis(it.known.map(|known| known.clock_error_us)))
+        .each(later, name, time)
+}
+
+/// A time of a second, if any of its requests was timed.
+fn timed(second: &AgentSecond, us: f64) -> String {
+    millis((second.timed > 0).then_some(us))
 }
 
 /// Microseconds as milliseconds with three decimals; empty if they are unknown.
@@ -76,6 +88,9 @@ mod tests {
     use super::*;
     use crate::record::fixture::{fleet, lose};
 
+    const HEADER: &str = "stage,agent,second,seconds,requests,ok,failed,host,lost,verdict,result,\
+                          response_mean_ms,response_max_ms,agent_p50_ms,agent_p99_ms,agent_max_ms,\
+                          agent_client_share,agent_paused_s,clock_error_ms";
     const TIMES: &str = "1.500,40.000,1.004,6.029,6.029,,,0.100";
 
     #[test]
