@@ -1,0 +1,118 @@
+# shellcheck shell=bash disable=SC2154 # sourced by peers.sh, which sets the variables
+# The server of a section, what a round of a tool costs, and the table of several tools.
+
+# Stops the server, by its process id.
+stop_server() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    server=
+}
+
+# Gives the server one core and the client another.
+pin_server() {
+    if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]; then
+        taskset -a -cp 1 "$server" >/dev/null
+        client=(taskset -c 0)
+    fi
+}
+
+# Replaces the server with a null responder that has further flags; sets url and port.
+start_server() {
+    stop_server
+    counter=null
+    : >"$work/server"
+    "$springload" serve --null --listen 127.0.0.1:0 "$@" >"$work/server" &
+    server=$!
+    until grep -q 'http://' "$work/server"; do
+        kill -0 $server || exit 1
+        sleep 0.05
+    done
+    url=$(grep -o 'http://[0-9.:]*' "$work/server")
+    port=${url##*:}
+    pin_server
+    echo "GET $url/db/x" >"$work/targets"
+}
+
+# count FIELD: the server's counter; reading it does not count.
+count() { "count_$counter" "$1"; }
+count_null() {
+    local text
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /_springload/counters HTTP/1.1\r\nHost: localhost\r\n\r\n' >&3
+    IFS= read -r -d '}' -t 5 text <&3
+    exec 3>&-
+    grep -o "\"$1\":[0-9]*" <<<"$text" | cut -d: -f2
+}
+
+# measure FIELD COMMAND...: CPU seconds of the command and the growth of FIELD; its output is saved
+# in $work/output. Against a server that does nothing, springload rightly reports that it is
+# client-bound (status 5).
+measure() {
+    local TIMEFORMAT='%U %S' field=$1 before cpu made
+    shift
+    before=$(count "$field")
+    cpu=$({ time "${client[@]}" "$@" >"$work/output" 2>"$work/errors" || true; } 2>&1)
+    made=$(($(count "$field") - before))
+    if [ $made = 0 ]; then
+        echo "nothing reached the server from: $*" >&2
+        cat "$work/errors" >&2
+        exit 1
+    fi
+    awk -v n=$made '{print $1 + $2, n}' <<<"$cpu"
+}
+# The same, as microseconds of CPU per request.
+each() { measure "$@" | awk '{printf "%.3f\n", $1 * 1e6 / $2}'; }
+
+# Sorted values on stdin: median (min to max).
+summary() {
+    sort -n | awk '{v[NR] = $1} END {
+        printf "%.2f (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR]
+    }'
+}
+median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+tools_for() { # kind, connections: the tools that are there and have such a round
+    local tool
+    for tool in springload springload_slack \
+        wrk wrk2 h2load oha bombardier hey vegeta k6 siege floor iron_cushion; do
+        declare -F "$1_$tool" >/dev/null || continue
+        # Siege starts a thread per connection, and does not end with a thousand of them.
+        [ "$tool" = siege ] && [ "$2" -gt 255 ] && continue
+        case $tool in
+            springload*) ;;
+            floor) [ -n "${FLOOR_CLIENT:-}" ] || continue ;;
+            iron_cushion) [ -n "${IRON_CUSHION:-}" ] || continue ;;
+            *) command -v "$tool" >/dev/null || continue ;;
+        esac
+        echo "$tool"
+    done
+}
+
+name() { # tool: what a table calls it
+    case $1 in
+        iron_cushion) echo "Iron Cushion" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+compare() { # title, kind, connections, what the time is for if not a request
+    local title=$1 kind=$2 connections=$3 tool tools base ratio
+    mapfile -t tools < <(tools_for "$kind" "$connections")
+    rm -f "$work"/cpu.*
+    for _ in $(seq "$rounds"); do
+        for tool in "${tools[@]}"; do
+            "${kind}_$tool" "$connections" >>"$work/cpu.$tool"
+        done
+    done
+    base=$(median <"$work/cpu.springload")
+    printf '\n## %s\n\n' "$title"
+    printf '| tool | CPU per %s, µs: median (min to max) | springload / tool |\n|---|---|---|\n' \
+        "${4:-request}"
+    for tool in "${tools[@]}"; do
+        ratio=$(median <"$work/cpu.$tool" | awk -v base="$base" '{printf "%.2f", base / $1}')
+        printf '| %s | %s | %s |\n' "$(name "$tool")" "$(summary <"$work/cpu.$tool")" "$ratio"
+    done
+    echo "$title: done" >&2
+}
