@@ -51,6 +51,18 @@ for part in measure http cushion memory stalls; do
     source "benches/peers/$part.sh"
 done
 
+# The version and, if it was built here, the commit.
+program() {
+    local text commit
+    text=$("$springload" --version)
+    if [ -z "${SPRINGLOAD:-}" ] && [ -e .git ] \
+        && commit=$(git rev-parse --short HEAD 2>/dev/null); then
+        text+=", commit $commit"
+        git diff --quiet HEAD -- src crates Cargo.toml Cargo.lock || text+=" with changes"
+    fi
+    echo "$text"
+}
+
 processor() { awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null; }
 
 introduction() {
@@ -72,6 +84,8 @@ TEXT
 \`floor\` is a minimal client: it sends, waits, and finds the end of the answer.
 TEXT
     cat <<TEXT
+
+Program: $(program).
 
 Machine: $(uname -sr), $(processor), $(nproc) cores.
 TEXT
