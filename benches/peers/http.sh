@@ -8,6 +8,35 @@ wrk.method = "PUT"
 wrk.body = '{"type":"t","n":12345,"pad":"' .. string.rep("p", 273) .. '"}'
 wrk.headers["Content-Type"] = "application/json"
 LUA
+# The mix of springload's creates, reads, updates and deletes, of constant requests.
+cat >"$work/crud.lua" <<'LUA'
+local rev = "1-967a00dff5e02add41819138abb3284d"
+local body = '{"_id":"x","type":"t","n":12345,"pad":"' .. string.rep("p", 263) .. '"}'
+local changed = '{"_id":"x","_rev":"' .. rev .. '","pad":"' .. string.rep("p", 279) .. '"}'
+local headers = {["Content-Type"] = "application/json"}
+local turns, n = {}, 0
+init = function()
+    local create = wrk.format("PUT", "/db/x", headers, body)
+    local update = wrk.format("PUT", "/db/x", headers, changed)
+    local read = wrk.format("GET", "/db/x")
+    local delete = wrk.format("DELETE", "/db/x?rev=" .. rev)
+    turns = {create, read, update, read, create, read, update, delete}
+end
+request = function()
+    n = n % 8 + 1
+    return turns[n]
+end
+LUA
+# A constant bulk insert of a hundred documents.
+cat >"$work/bulk.lua" <<'LUA'
+local documents = {}
+for i = 1, 100 do
+    documents[i] = '{"_id":"' .. 1000000 + i .. '","pad":"' .. string.rep("p", 270) .. '"}'
+end
+wrk.method = "POST"
+wrk.body = '{"docs":[' .. table.concat(documents, ",") .. ']}'
+wrk.headers["Content-Type"] = "application/json"
+LUA
 cat >"$work/get.js" <<'JS'
 import http from 'k6/http';
 const url = `${__ENV.TARGET}/db/x`;
@@ -46,11 +75,16 @@ put_wrk() { each requests wrk -t1 -c"$1" -d"${seconds}s" -s "$work/put.lua" "$ur
 put_floor() { each requests "${floor[@]}" -p "$port" -c "$1" -d "$seconds" -m PUT; }
 
 crud_springload() { run_springload "$1" -d "${seconds}s"; }
+crud_springload_get() { get_springload "$1"; }
+crud_wrk() { each requests wrk -t1 -c"$1" -d"${seconds}s" -s "$work/crud.lua" "$url/db/x"; }
 
 # Per document, 100 in a request.
 fill_springload() {
     each documents_bulk "$springload" run "$url" -q -t 1 -c "$1" --docs 2m --batch 100 --ops 0 \
         -o "$work/run"
+}
+fill_wrk() {
+    each documents_bulk wrk -t1 -c"$1" -d"${seconds}s" -s "$work/bulk.lua" "$url/db/_bulk_docs"
 }
 
 # Half of the rate that springload reached in a closed loop.
@@ -88,8 +122,19 @@ section_slack() {
 section_crud() {
     start_server
     compare "Mixed creates, reads, updates and deletes, 50 connections" crud 50
+    command -v wrk >/dev/null || return 0
+    cat <<'TEXT'
+
+wrk has a script that sends eight constant requests in turn, in the proportions of springload's mix;
+only the script's choice of the next one takes time.
+TEXT
 }
 section_fill() {
     start_server
     compare "Bulk insert, per document, 100 in a request, 50 connections" fill 50 document
+    command -v wrk >/dev/null || return 0
+    cat <<'TEXT'
+
+wrk sends one constant request again and again, and generates no document.
+TEXT
 }

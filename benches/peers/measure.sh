@@ -76,7 +76,7 @@ median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 tools_for() { # kind, connections: the tools that are there and have such a round
     local tool
     for tool in springload springload_slack \
-        wrk wrk2 h2load oha bombardier hey vegeta k6 siege floor iron_cushion; do
+        springload_get wrk wrk2 h2load oha bombardier hey vegeta k6 siege floor iron_cushion; do
         declare -F "$1_$tool" >/dev/null || continue
         # Siege starts a thread per connection, and does not end with a thousand of them.
         [ "$tool" = siege ] && [ "$2" -gt 255 ] && continue
@@ -93,6 +93,7 @@ tools_for() { # kind, connections: the tools that are there and have such a roun
 name() { # tool: what a table calls it
     case $1 in
         iron_cushion) echo "Iron Cushion" ;;
+        springload_get) echo "springload, only reads" ;;
         *) echo "$1" ;;
     esac
 }
@@ -112,7 +113,10 @@ compare() { # title, kind, connections, what the time is for if not a request
         "${4:-request}"
     for tool in "${tools[@]}"; do
         ratio=$(median <"$work/cpu.$tool" | awk -v base="$base" '{printf "%.2f", base / $1}')
+        # A ratio to itself says nothing.
+        [ ${#tools[@]} -gt 1 ] || ratio=none
         printf '| %s | %s | %s |\n' "$(name "$tool")" "$(summary <"$work/cpu.$tool")" "$ratio"
     done
+    [ ${#tools[@]} -gt 1 ] || printf '\nNo tool to compare springload with was there.\n'
     echo "$title: done" >&2
 }
