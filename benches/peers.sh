@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Client CPU per request compared with other load generators, on the same server in the same
 # session. The server has one core, the client the other; the tools take turns, round by round. CPU
-# time is the operating system's own (user + system of the finished process), divided by
-# the requests that the server counted; medians with minimum and maximum. Writes docs/benchmarks.md.
-# Each part in benches/peers/ has some of the sections.
+# time is the operating system's own (user + system of the finished process, and of those that it
+# waited for), divided by the requests that the server counted; medians with minimum and maximum.
+# Writes docs/benchmarks.md. Each part in benches/peers/ has some of the sections.
 #
 # Measured are wrk, wrk2, h2load, oha, siege, k6, vegeta, bombardier and hey (the one in Go), if
 # they are in the PATH. Two more get rows if a variable has their command, split at white space:
@@ -19,7 +19,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all="get put many rate slack crud fill cushion memory stalls"
+all="get agents put many rate slack crud fill cushion memory stalls"
 read -ra sections <<<"${SECTIONS:-$all}"
 rounds=${ROUNDS:-5}
 seconds=${SECONDS_EACH:-4}

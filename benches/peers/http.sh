@@ -65,6 +65,11 @@ get_vegeta() {
 }
 get_floor() { each requests "${floor[@]}" -p "$port" -c "$1" -d "$seconds" -m GET; }
 
+# Coordinator and agents have the client's core together.
+agents_springload() { get_springload "$1"; }
+agents_springload_agents_1() { get_springload "$1" --agents 1; }
+agents_springload_agents_2() { get_springload "$1" --agents 2; }
+
 rate_springload() { get_springload "$1" --rate "$half" "${@:2}"; }
 rate_wrk2() { each requests wrk2 -t1 -c"$1" -d"${seconds}s" -R "$half" "$url/db/x"; }
 slack_springload() { rate_springload "$1" --slack 1ms; }
@@ -98,6 +103,15 @@ capacity() {
 section_get() {
     start_server
     compare "GET, 50 connections" get 50
+}
+section_agents() {
+    start_server
+    compare "GET with agents, 50 connections" agents 50
+    cat <<'TEXT'
+
+The coordinator starts the agents as processes of its own, on its core, and waits for them: the time
+is that of all of them, from start to end. The ratio is to springload without agents.
+TEXT
 }
 section_put() {
     start_server

@@ -46,9 +46,9 @@ count_null() {
     grep -o "\"$1\":[0-9]*" <<<"$text" | cut -d: -f2
 }
 
-# measure FIELD COMMAND...: CPU seconds of the command and the growth of FIELD; its output is saved
-# in $work/output. Against a server that does nothing, springload rightly reports that it is
-# client-bound (status 5).
+# measure FIELD COMMAND...: CPU seconds of the command, with those of the processes that it starts
+# and waits for, and the growth of FIELD; its output is saved in $work/output. Against a server that
+# does nothing, springload rightly reports that it is client-bound (status 5).
 measure() {
     local TIMEFORMAT='%U %S' field=$1 before cpu made
     shift
@@ -75,7 +75,7 @@ median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
 tools_for() { # kind, connections: the tools that are there and have such a round
     local tool
-    for tool in springload springload_slack \
+    for tool in springload springload_agents_1 springload_agents_2 springload_slack \
         springload_get wrk wrk2 h2load oha bombardier hey vegeta k6 siege floor iron_cushion; do
         declare -F "$1_$tool" >/dev/null || continue
         # Siege starts a thread per connection, and does not end with a thousand of them.
@@ -93,6 +93,7 @@ tools_for() { # kind, connections: the tools that are there and have such a roun
 name() { # tool: what a table calls it
     case $1 in
         iron_cushion) echo "Iron Cushion" ;;
+        springload_agents_*) echo "springload --agents ${1##*_}" ;;
         springload_get) echo "springload, only reads" ;;
         *) echo "$1" ;;
     esac
