@@ -6,20 +6,21 @@
 # Writes docs/benchmarks.md. Each part in benches/peers/ has some of the sections.
 #
 # Measured are wrk, wrk2, h2load, oha, siege, k6, vegeta, bombardier and hey (the one in Go), if
-# they are in the PATH. Two more get rows if a variable has their command, split at white space:
+# they are in the PATH; over TLS against nginx, with a certificate by openssl. Two more get rows if
+# a variable has their command, split at white space:
 #   FLOOR_CLIENT   a client that does the bare minimum, for comparison. It takes -p PORT (of
 #                  127.0.0.1), -c CONNECTIONS, -d SECONDS and -m GET or PUT, and requests /db/x in
 #                  a closed loop; its output is ignored.
 #   IRON_CUSHION   Iron Cushion; it takes that program's flags. Its jar and netty's do:
 #                  IRON_CUSHION='java -cp IRON.jar:NETTY.jar co.adhoclabs.ironcushion.Benchmark'
 # ROUNDS, SECONDS_EACH and STALL_SECONDS (of a run with two stalls; a multiple of two) change the
-# effort, OUT the file of the tables. SECTIONS='get put' measures these alone; without OUT, they
+# effort, OUT the file of the tables. SECTIONS='get tls' measures these alone; without OUT, they
 # are only printed. SPRINGLOAD names a binary to use instead of building one.
 # shellcheck disable=SC2034 # the parts use the variables
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all="get agents put many rate slack crud fill cushion memory stalls"
+all="get agents put many rate slack crud fill tls cushion memory stalls"
 read -ra sections <<<"${SECTIONS:-$all}"
 rounds=${ROUNDS:-5}
 seconds=${SECONDS_EACH:-4}
@@ -46,7 +47,7 @@ trap 'stop_server; rm -rf "$work"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-for part in measure http cushion memory stalls; do
+for part in measure http tls cushion memory stalls; do
     # shellcheck source=/dev/null
     source "benches/peers/$part.sh"
 done
@@ -70,9 +71,9 @@ introduction() {
 # Benchmarks
 
 Written by \`make bench\`. Compare ratios within a session; absolute times mean little, because the
-machine is shared. The server is the null responder (\`springload serve --null\`) on one core; the
-client has one thread on another. Documents have about 250 bytes when read and 300 when written.
-There are $rounds rounds of $seconds s, and the tools take turns.
+machine is shared. The server is the null responder (\`springload serve --null\`) on one core,
+unless a section names another; the client has one thread on another. Documents have about 250 bytes
+when read and 300 when written. There are $rounds rounds of $seconds s, and the tools take turns.
 springload generates each document, parses and checks each answer, and records the times of each
 request in histograms; the other tools, except Iron Cushion, send constant requests. Requests are
 counted by the server. Tools written in Go run on one processor; k6 discards bodies and makes no

@@ -51,17 +51,18 @@ run_springload() {
 get_springload() { run_springload "$1" --mix read=1 -d "${seconds}s" "${@:2}"; }
 get_wrk() { each requests wrk -t1 -c"$1" -d"${seconds}s" "$url/db/x"; }
 get_h2load() { each requests h2load --h1 -t1 -c"$1" -D"$seconds" "$url/db/x"; }
-get_oha() { each requests oha --no-tui -c "$1" -z "${seconds}s" "$url/db/x"; }
+get_oha() { each requests oha --no-tui -c "$1" -z "${seconds}s" "${@:2}" "$url/db/x"; }
 get_siege() { each requests siege -b -j -c "$1" -t "${seconds}S" "$url/db/x"; }
-get_bombardier() { each requests bombardier -q -c "$1" -d "${seconds}s" "$url/db/x"; }
+get_bombardier() { each requests bombardier -q -c "$1" -d "${seconds}s" "${@:2}" "$url/db/x"; }
 get_hey() { each requests hey -cpus 1 -c "$1" -z "${seconds}s" "$url/db/x"; }
 get_k6() {
     each requests k6 run -q --address= --no-usage-report --no-thresholds --no-summary \
-        --discard-response-bodies -e TARGET="$url" -u "$1" -d "${seconds}s" "$work/get.js"
+        --discard-response-bodies -e TARGET="$url" -u "$1" -d "${seconds}s" "${@:2}" \
+        "$work/get.js"
 }
 get_vegeta() {
     each requests vegeta attack -targets "$work/targets" -output /dev/null -max-body 0 -rate 0 \
-        -workers "$1" -max-workers "$1" -connections "$1" -duration "${seconds}s"
+        -workers "$1" -max-workers "$1" -connections "$1" -duration "${seconds}s" "${@:2}"
 }
 get_floor() { each requests "${floor[@]}" -p "$port" -c "$1" -d "$seconds" -m GET; }
 
