@@ -6,21 +6,22 @@
 # Writes docs/benchmarks.md. Each part in benches/peers/ has some of the sections.
 #
 # Measured are wrk, wrk2, h2load, oha, siege, k6, vegeta, bombardier and hey (the one in Go), if
-# they are in the PATH; over TLS against nginx, with a certificate by openssl. Two more get rows if
-# a variable has their command, split at white space:
+# they are in the PATH; over TLS against nginx, with a certificate by openssl; redis-benchmark and
+# memtier_benchmark against redis-server. Two more get rows if a variable has their command, split
+# at white space:
 #   FLOOR_CLIENT   a client that does the bare minimum, for comparison. It takes -p PORT (of
 #                  127.0.0.1), -c CONNECTIONS, -d SECONDS and -m GET or PUT, and requests /db/x in
 #                  a closed loop; its output is ignored.
 #   IRON_CUSHION   Iron Cushion; it takes that program's flags. Its jar and netty's do:
 #                  IRON_CUSHION='java -cp IRON.jar:NETTY.jar co.adhoclabs.ironcushion.Benchmark'
 # ROUNDS, SECONDS_EACH and STALL_SECONDS (of a run with two stalls; a multiple of two) change the
-# effort, OUT the file of the tables. SECTIONS='get tls' measures these alone; without OUT, they
+# effort, OUT the file of the tables. SECTIONS='tls redis' measures these alone; without OUT, they
 # are only printed. SPRINGLOAD names a binary to use instead of building one.
 # shellcheck disable=SC2034 # the parts use the variables
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all="get agents put many rate slack crud fill tls cushion memory stalls"
+all="get agents put many rate slack crud fill tls redis cushion memory stalls"
 read -ra sections <<<"${SECTIONS:-$all}"
 rounds=${ROUNDS:-5}
 seconds=${SECONDS_EACH:-4}
@@ -47,7 +48,7 @@ trap 'stop_server; rm -rf "$work"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-for part in measure http tls cushion memory stalls; do
+for part in measure http tls redis cushion memory stalls; do
     # shellcheck source=/dev/null
     source "benches/peers/$part.sh"
 done
@@ -78,7 +79,8 @@ springload generates each document, parses and checks each answer, and records t
 request in histograms; the other tools, except Iron Cushion, send constant requests. Requests are
 counted by the server. Tools written in Go run on one processor; k6 discards bodies and makes no
 summary, and vegeta's results are discarded. \`benches/peers.sh\` lists the tools that it looks for.
-[Pathologies](pathologies.md) shows what
+Cassandra is not measured here: [its page](cassandra.md#beside-another-tool) has figures beside
+latte, and the last section those beside YCSB, on HBase. [Pathologies](pathologies.md) shows what
 these tools report about servers that are slow in known ways.
 TEXT
     [ -z "${FLOOR_CLIENT:-}" ] || cat <<TEXT

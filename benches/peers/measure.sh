@@ -105,11 +105,15 @@ summary() {
 }
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
+# The function that is a round of a tool.
+round() { echo "$1_${2//-/_}"; } # kind, tool
+
 tools_for() { # kind, connections: the tools that are there and have such a round
     local tool
     for tool in springload springload_agents_1 springload_agents_2 springload_slack \
-        springload_get wrk wrk2 h2load oha bombardier hey vegeta k6 siege floor iron_cushion; do
-        declare -F "$1_$tool" >/dev/null || continue
+        springload_get wrk wrk2 h2load oha bombardier hey vegeta k6 siege redis-benchmark \
+        memtier_benchmark floor iron_cushion; do
+        declare -F "$(round "$1" "$tool")" >/dev/null || continue
         # Siege starts a thread per connection, and does not end with a thousand of them.
         [ "$tool" = siege ] && [ "$2" -gt 255 ] && continue
         case $tool in
@@ -137,7 +141,7 @@ compare() { # title, kind, connections, what the time is for if not a request
     rm -f "$work"/cpu.*
     for _ in $(seq "$rounds"); do
         for tool in "${tools[@]}"; do
-            "${kind}_$tool" "$connections" >>"$work/cpu.$tool"
+            "$(round "$kind" "$tool")" "$connections" >>"$work/cpu.$tool"
         done
     done
     base=$(median <"$work/cpu.springload")

@@ -81,7 +81,7 @@ section_stalls() {
     for _ in $(seq "$rounds"); do
         for tool in "${tools[@]}"; do
             start_server --stall "${stall}ms@$((period * 250))ms/$((period / 2))s"
-            "stall_$tool" >"$work/times"
+            "$(round stall "$tool")" >"$work/times"
             paste -d' ' "$work/times" "$work/cost" | awk '{$1 = $1; print}' >>"$work/stall.$tool"
         done
     done
