@@ -7,7 +7,7 @@ use crate::pace::Pace;
 use crate::share::Share;
 use crate::stop::{Patience, Stop};
 use crate::tickets::{Ticket, Tickets};
-use crate::watch::Watch;
+use crate::watch::{Late, Watch};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -161,24 +161,25 @@ async fn an_answer_that_lay_unread_in_a_pause_was_held_up() {
     let (start, watch) = (shared.start, &shared.watch);
     let timing =
         |from_ms, to_ms| crate::measure::Timing::between(start + from_ms * MS, start + to_ms * MS);
+    let late = |ns| Late { from: start + 407 * MS, ns };
     tokio::select! {
         () = async {
             sleep(110).await;
             tokio::time::advance(Duration::from_millis(300)).await;
             // Before the beat has noted that it was late.
-            assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
-            assert_eq!(watch.held(0, &timing(105, 410), true), 0, "the kernel knows better");
+            assert_eq!(watch.held(late(0), &timing(105, 410), false), 305 * MS);
+            assert_eq!(watch.held(late(0), &timing(105, 410), true), 0, "the kernel knows better");
             // A connection whose answer was read begins another operation; the next answer has lain
             // unread just as long.
             let began = start + 410 * MS;
             watch.begin(&Ticket { intended: began, began, idle_ns: 0, awaited: false });
-            assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
+            assert_eq!(watch.held(late(0), &timing(105, 410), false), 305 * MS);
             sleep(1).await;
-            assert_eq!(watch.held(0, &timing(90, 412), false), 310 * MS, "from the beat on");
-            assert_eq!(watch.held(0, &timing(90, 425), false), 0, "it came later");
-            assert_eq!(watch.held(0, &timing(411, 412), false), 0, "asked after it");
-            assert_eq!(watch.held(MS - 1, &timing(420, 421), false), 0, "too little to tell");
-            assert_eq!(watch.held(9 * MS, &timing(416, 426), false), 9 * MS);
+            assert_eq!(watch.held(late(0), &timing(90, 412), false), 310 * MS, "from the beat on");
+            assert_eq!(watch.held(late(0), &timing(90, 425), false), 0, "it came later");
+            assert_eq!(watch.held(late(0), &timing(411, 412), false), 0, "asked after it");
+            assert_eq!(watch.held(late(MS - 1), &timing(420, 421), false), 0, "too little to tell");
+            assert_eq!(watch.held(late(9 * MS), &timing(416, 426), false), 9 * MS);
         } => {}
         () = beat(shared.clone(), sleeper(&shared)) => unreachable!("it beats for ever"),
     }

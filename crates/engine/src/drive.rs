@@ -3,7 +3,7 @@
 use super::notes::{acknowledge, compare_age, divide, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
-use super::watch::{Connection, RequestEnd, Watch};
+use super::watch::{Connection, Late, RequestEnd, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::Writer;
@@ -87,15 +87,15 @@ impl Shared {
     }
 
     /// Counts an operation that begins. Returns how late it is through the client's fault.
-    fn begin(&self, op: &Op, ticket: &Ticket) -> Nanos {
+    fn begin(&self, op: &Op, ticket: &Ticket) -> Late {
         self.issue(op.kind, op.documents);
-        if op.part.follows() { 0 } else { self.watch.begin(ticket) }
+        if op.part.follows() { Late::default() } else { self.watch.begin(ticket) }
     }
 
     /// Notes for how long the client held up a request with this outcome.
     #[inline]
-    fn held(&self, kind: OpKind, ok: bool, late_ns: Nanos, timing: &Timing, noted: bool) {
-        let held_ns = self.watch.held(late_ns, timing, noted);
+    fn held(&self, kind: OpKind, ok: bool, late: Late, timing: &Timing, noted: bool) {
+        let held_ns = self.watch.held(late, timing, noted);
         if held_ns > 0 && ok {
             self.recorder.borrow_mut().hold(kind, timing, held_ns);
         }
@@ -377,7 +377,7 @@ async fn drive<S: Session>(
             shared.give_back(&op, last_done, &mut own);
             break;
         };
-        let late_ns = shared.begin(&op, &ticket);
+        let late = shared.begin(&op, &ticket);
         own.times.idle_ns += ticket.idle_ns;
         let one_request = op.part == Part::Whole && session.is_one_request(&op);
         if !one_request {
@@ -391,7 +391,7 @@ async fn drive<S: Session>(
         if !record(shared, &mut own.times, &op, pen.names(), &outcome, session, &timing) {
             tell(shared, &op, &outcome, session);
         }
-        shared.held(op.kind, outcome.result.is_ok(), late_ns, &timing, probe.noted());
+        shared.held(op.kind, outcome.result.is_ok(), late, &timing, probe.noted());
         last_done = timing.done;
         last = Some(Pacemaker { documents: op.documents, took_ns: timing.done - ticket.began });
         own.times.noted_answers += u64::from(probe.noted());

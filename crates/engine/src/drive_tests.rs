@@ -171,7 +171,8 @@ async fn what_succeeds_after_the_client_held_it_up_is_also_kept_without_that() {
         let (sink, source) = channel();
         let shared = shared(sink);
         let timing = Timing::between(shared.start, shared.start + 5 * MS);
-        shared.held(OpKind::Read, ok, late_ns, &timing, true);
+        let late = Late { from: shared.start, ns: late_ns };
+        shared.held(OpKind::Read, ok, late, &timing, true);
         let interval = recorded(&shared, &source);
         let held = interval.kind(OpKind::Read).and_then(|kind| kind.held.as_deref());
         let mut without = Histogram::default();

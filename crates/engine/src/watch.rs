@@ -32,6 +32,16 @@ impl<'a> RequestEnd<'a> {
     }
 }
 
+/// How late an operation was begun through the client's fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Late {
+    /// When it could have begun. Once the client was ready again, it may have waited for a
+    /// connection, too.
+    pub(super) from: Nanos,
+    /// For how long the client delayed it, in nanoseconds.
+    pub(super) ns: Nanos,
+}
+
 /// The notes about one connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
@@ -133,21 +143,23 @@ impl Watch {
 
     /// Notes and returns how late an operation that begins is through the client's fault.
     #[inline]
-    pub(super) fn begin(&self, ticket: &Ticket) -> Nanos {
-        self.look(ticket.began);
-        self.alive.set(ticket.began);
-        let Some(open) = &self.open else { return 0 };
-        let late_ns = if ticket.awaited {
-            ticket.began - ticket.intended
+    pub(super) fn begin(&self, ticket: &Ticket) -> Late {
+        let &Ticket { intended, began, awaited, .. } = ticket;
+        self.look(began);
+        self.alive.set(began);
+        let Some(open) = &self.open else { return Late::default() };
+        let late = if awaited {
+            Late { from: intended, ns: began - intended }
         } else {
-            self.pause.get().delays(ticket.intended, ticket.began)
+            let pause = self.pause.get();
+            Late { from: intended.max(pause.from), ns: pause.delays(intended, began) }
         };
-        if late_ns == 0 {
+        if late.ns == 0 {
             open.on_time.set(open.on_time.get() + 1);
         } else {
-            open.late.borrow_mut().record(late_ns);
+            open.late.borrow_mut().record(late.ns);
         }
-        late_ns
+        late
     }
 
     /// Notes the pause from which the thread is returning at `now`, if there was one and its beat
@@ -169,27 +181,26 @@ impl Watch {
         self.heartbeat.borrow_mut().loss.pauses.add(due, now);
     }
 
-    /// How long the client held up a request that it began `late_ns` late, or whose answer it may
-    /// have left unread in a pause; `noted` if the kernel timestamped the answer. Anything shorter
-    /// than [`HELD_NS`] is 0.
+    /// How long the client held up a request that it began this late, or whose answer it may have
+    /// left unread in a pause; `noted` if the kernel timestamped the answer. Anything shorter than
+    /// [`HELD_NS`] is 0.
     #[inline]
-    pub(super) fn held(&self, late_ns: Nanos, timing: &Timing, noted: bool) -> Nanos {
+    pub(super) fn held(&self, late: Late, timing: &Timing, noted: bool) -> Nanos {
         let mut unread_ns = 0;
         if !noted {
             self.look(timing.done);
             unread_ns = self.pause.get().holds(timing.done - timing.service_ns, timing.done);
         }
-        if late_ns + unread_ns < HELD_NS { 0 } else { self.hold(late_ns, unread_ns, timing) }
+        if late.ns + unread_ns < HELD_NS { 0 } else { self.hold(late, unread_ns, timing) }
     }
 
     #[cold]
-    fn hold(&self, late_ns: Nanos, unread_ns: Nanos, timing: &Timing) -> Nanos {
-        let held_ns = (late_ns + unread_ns).min(timing.response_ns);
+    fn hold(&self, late: Late, unread_ns: Nanos, timing: &Timing) -> Nanos {
+        let held_ns = (late.ns + unread_ns).min(timing.response_ns);
         let (count, sum) = self.held.get();
         self.held.set((count + 1, sum + held_ns));
-        let began = timing.done.saturating_sub(timing.response_ns - timing.lag_ns);
         let mut holding = self.holding.borrow_mut();
-        holding.add(began.saturating_sub(late_ns), began);
+        holding.add(late.from, late.from + late.ns);
         holding.add(timing.done.saturating_sub(unread_ns), timing.done);
         held_ns
     }

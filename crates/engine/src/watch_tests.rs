@@ -124,13 +124,35 @@ fn a_request_begun_late_was_held_up_from_when_it_could_have_begun() {
     // Due at 990 ms, begun at 993 ms, answered at 1 s.
     let timing =
         Timing { lag_ns: 3 * MS, response_ns: 10 * MS, ..Timing::between(993 * MS, 1_000 * MS) };
-    assert_eq!([HELD_NS - 1, HELD_NS].map(|ns| watch.held(ns, &timing, true)), [0, HELD_NS]);
-    assert_eq!(watch.held(3 * MS, &timing, true), 3 * MS);
+    let held = |ns| watch.held(Late { from: 990 * MS, ns }, &timing, true);
+    assert_eq!([HELD_NS - 1, HELD_NS, 3 * MS].map(held), [0, HELD_NS, 3 * MS]);
     let loss = watch.finish(Clock::system()).loss;
     assert_eq!((loss.held, loss.held_ns), (2, 3 * MS + HELD_NS));
     let mut holding = Spans::default();
     holding.add(990 * MS, 993 * MS);
     assert_eq!(loss.holding, holding);
+}
+
+#[test]
+fn what_waited_for_a_connection_after_a_pause_was_held_up_by_the_pause_alone() {
+    for (due_ms, awaited, from_ms, to_ms) in [
+        (1_500, false, 1_500, 3_000),
+        (500, false, 1_000, 3_000),
+        // A connection was free, so nothing but the client kept it waiting.
+        (1_500, true, 1_500, 5_000),
+    ] {
+        let (watch, _pulse) = watch(true);
+        watch.pause.set(Pause { from: 1_000 * MS, to: 3_000 * MS });
+        let (intended, began) = (due_ms * MS, 5_000 * MS);
+        let late = watch.begin(&Ticket { intended, began, idle_ns: 0, awaited });
+        let (lag_ns, done) = (began - intended, began + 10 * MS);
+        let response_ns = done - intended;
+        let timing = Timing { lag_ns, response_ns, ..Timing::between(began, done) };
+        assert_eq!(watch.held(late, &timing, true), (to_ms - from_ms) * MS);
+        let mut holding = Spans::default();
+        holding.add(from_ms * MS, to_ms * MS);
+        assert_eq!(watch.finish(Clock::system()).loss.holding, holding, "{due_ms} {awaited}");
+    }
 }
 
 #[test]
