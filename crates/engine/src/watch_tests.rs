@@ -12,7 +12,7 @@ fn watch(open: bool) -> (Watch, Arc<Pulse>) {
 }
 
 fn outage(watched: &Watched) -> Outage {
-    watched.outage.finish(0, &watched.outage.spans(0))
+    watched.outage.finish(0, &watched.outage.spans(0), &Spans::default())
 }
 
 /// The end of a request that was begun at `from_ms`.

@@ -227,10 +227,10 @@ impl OutageLog {
     }
 
     /// The outages of a stage that began at `start`, with `spans` as the times in which the server
-    /// was away.
-    pub fn finish(&self, start: Nanos, spans: &Spans) -> Outage {
+    /// was away, and `holding` as those in which the client held something up.
+    pub fn finish(&self, start: Nanos, spans: &Spans, holding: &Spans) -> Outage {
         Outage {
-            total_s: spans.total_ns() as f64 / SECOND_NS as f64,
+            total_s: spans.without(holding).total_ns() as f64 / SECOND_NS as f64,
             spans: spans.longest(start, MOST_LISTED),
             answered: self.answered,
             waits: (!self.waits.is_empty()).then(|| Latency::new(self.waits.clone())),
@@ -242,7 +242,7 @@ impl OutageLog {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outage {
-    /// Their total length, in seconds.
+    /// Their total length, in seconds, less the time for which the client held something up.
     pub total_s: f64,
     /// The hundred longest, in chronological order.
     #[cfg_attr(feature = "schema", schemars(length(max = MOST_LISTED)))]
@@ -281,7 +281,7 @@ mod tests {
     }
 
     fn finish(log: &OutageLog) -> Outage {
-        log.finish(0, &log.spans(0))
+        log.finish(0, &log.spans(0), &Spans::default())
     }
 
     impl Bed {

@@ -7,8 +7,8 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{Arrivals, Pace, Schedule, Segment, ShardResult};
 use crate::measure::{
-    Answers, Backlog, Histogram, NodeLog, OutageLog, Pulse, Series, Silences, Spans, ThreadLoss,
-    Timing, Totals,
+    Answers, Backlog, Histogram, NodeLog, Outage, OutageLog, Pulse, Series, Silences, Spans,
+    ThreadLoss, Timing, Totals,
 };
 use crate::op::{ByKind, Failure};
 use crate::record::Verdict;
@@ -57,6 +57,41 @@ fn each_loss_of_time_is_charged_to_whoever_caused_it() {
         close(time.nobody_s, 8.6);
         assert!(matches!(record.verdict, Verdict::Degraded { .. }), "{:?}", record.verdict);
     }
+}
+
+#[test]
+fn an_outage_is_not_divided_by_moments_in_which_the_client_was_late() {
+    let plan = stage(CLOSED, None, None);
+    let outage = |failing_ms: &[(u64, u64)], held_ms: &[(u64, u64)]| {
+        let mut loss = ThreadLoss::default();
+        for (from_ms, to_ms) in held_ms {
+            loss.holding.add(START + from_ms * MS, START + to_ms * MS);
+        }
+        let mut failed = shard(100, 10 * SECOND_NS, loss);
+        failed.watched.outage = failing(failing_ms, Failure::Reset);
+        let mut collected = Collected::new(reads(100, 0), Series::default());
+        collected.add(failed);
+        let record = record(&collected, &plan);
+        let Verdict::Degraded { outage_s, .. } = record.verdict else {
+            panic!("{:?}", record.verdict)
+        };
+        // The same loss is equally long, wherever it is reported.
+        close(outage_s, record.outage.total_s);
+        close(record.account.expect("an account").time.server_s, record.outage.total_s);
+        record.outage
+    };
+    let ms = |seconds: f64| (seconds * 1e3).round() as u64;
+    let spans = |it: &Outage| -> Vec<_> {
+        it.spans.iter().map(|span| (ms(span.from_s), ms(span.length_s))).collect()
+    };
+    let moments = outage(&[(2_000, 2_600)], &[(2_200, 2_203), (2_400, 2_409)]);
+    assert_eq!((spans(&moments), ms(moments.total_s)), (vec![(2_000, 600)], 588));
+    // Whether the server would have served anything in a longer pause is not known.
+    let pause = outage(&[(2_000, 2_600)], &[(2_200, 2_250)]);
+    assert_eq!((spans(&pause), ms(pause.total_s)), (vec![(2_000, 200), (2_250, 350)], 550));
+    // Something was served in between.
+    let two = outage(&[(2_000, 2_400), (2_450, 2_850)], &[]);
+    assert_eq!((spans(&two), ms(two.total_s)), (vec![(2_000, 400), (2_450, 400)], 800));
 }
 
 /// A server that did not answer from the first second of a stage to the fourth.
