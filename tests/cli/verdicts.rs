@@ -74,6 +74,11 @@ fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
     assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
     assert!(seconds(&run.record["ended"]["at_s"]) >= 1.0);
     assert!(number(&run.operation("bulk_insert", "bulk_insert")["ok"]) >= 40);
+    // It was never seen again.
+    let stage = run.stage("bulk_insert");
+    let last = stage["outage"]["spans"].as_array().expect("a list").last().expect("an outage");
+    let away_until_s = seconds(&last["from_s"]) + seconds(&last["length_s"]);
+    assert!(away_until_s > seconds(&stage["elapsed_s"]) - 0.3, "{stage}");
     let report = run.full_report();
     assert!(report.contains("bulk_insert response"), "{report}");
     came_to(&run, "failed", 3, &["the server no longer answers; gave up after"]);

@@ -113,7 +113,7 @@ impl Shared {
     /// Notes that a connection that has existed since `since` begins no more operations.
     fn leave(&self, since: Nanos, connection: &mut Connection) {
         let now = self.clock.now();
-        self.watch.leave(connection, now);
+        self.watch.leave(connection, now, self.stop.reason());
         connection.times.close(now.saturating_sub(since));
         connection.times.ended_ns = now.saturating_sub(self.start);
     }

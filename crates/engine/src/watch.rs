@@ -2,6 +2,7 @@
 //! backlog, whether anything succeeds, and whether the server answers.
 
 use super::heartbeat::{BEAT_NS, Heartbeat};
+use super::stop::StopReason;
 use super::tickets::Ticket;
 use crate::clock::Nanos;
 use crate::driver::Outcome;
@@ -261,10 +262,17 @@ impl Watch {
         }
     }
 
-    /// Notes that a connection begins no more operations.
-    pub(super) fn leave(&self, connection: &mut Connection, now: Nanos) {
-        let until = now.min(self.end);
-        let down_ns = self.outage.borrow_mut().leave(&self.pulse, &mut connection.spell, until);
+    /// Notes that a connection begins no more operations; `stopped` is the reason, if the run is
+    /// stopped.
+    pub(super) fn leave(
+        &self,
+        connection: &mut Connection,
+        now: Nanos,
+        stopped: Option<StopReason>,
+    ) {
+        let (until, spell) = (now.min(self.end), &mut connection.spell);
+        let gave_up = stopped.is_some_and(StopReason::gave_up);
+        let down_ns = self.outage.borrow_mut().leave(&self.pulse, spell, until, gave_up);
         connection.times.down_ns += down_ns;
     }
 

@@ -66,7 +66,7 @@ fn a_server_that_does_not_say_what_became_of_a_write_is_away() {
         let silent_until = asked_until_ms * MS;
         let lost = whole(Some(Failure::Unanswered), 100, &lost);
         watch.ended(RequestEnd { silent_until, ..lost }, &mut one);
-        watch.leave(&mut one, 5_000 * MS);
+        watch.leave(&mut one, 5_000 * MS, None);
         outage(&watch.finish(Clock::system())).total_s
     };
     assert!((total_s(3_000, false) - 2.9).abs() < 0.01, "{}", total_s(3_000, false));
@@ -106,14 +106,22 @@ fn a_node_that_refuses_connections_is_not_silent() {
 #[test]
 fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
     // After the time that a retry takes, a connection is no longer waiting for the server.
-    for (left_ms, down_ms) in [(1_500, 500), (3_000, 1_200), (20_000, 1_200)] {
+    for (left_ms, down_ms, stopped) in [
+        (1_500, 500, None),
+        (3_000, 1_200, None),
+        (20_000, 1_200, None),
+        (3_000, 1_200, Some(StopReason::Interrupted)),
+        // The server was asked, and did not answer.
+        (3_000, 2_000, Some(StopReason::Unreachable)),
+        (20_000, 7_000, Some(StopReason::Unreachable)),
+    ] {
         let (watch, _pulse) = watch(false);
         let mut connection = Connection::default();
         let timing = Timing::between(1_000 * MS, 1_100 * MS);
         watch.ended(whole(Some(Failure::Timeout), 1_000, &timing), &mut connection);
-        watch.leave(&mut connection, left_ms * MS);
+        watch.leave(&mut connection, left_ms * MS, stopped);
         assert_eq!(connection.times.down_ns, down_ms * MS);
-        watch.leave(&mut connection, 30_000 * MS);
+        watch.leave(&mut connection, 30_000 * MS, stopped);
         assert_eq!(connection.times.down_ns, down_ms * MS, "it has left");
     }
 }

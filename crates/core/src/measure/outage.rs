@@ -75,6 +75,12 @@ impl Pulse {
         goes_on.then_some(before)
     }
 
+    /// When the last failure ended, if there were several in a row.
+    fn failing(&self) -> Option<Nanos> {
+        let several = self.several.load(Ordering::Relaxed);
+        several.then(|| self.last_failure.load(Ordering::Relaxed))
+    }
+
     /// Ends a row of failures. Returns when the last failure ended, if there were several.
     fn recovers(&self) -> Option<Nanos> {
         let several = self.several.swap(false, Ordering::Relaxed);
@@ -130,8 +136,8 @@ impl OutageLog {
         done: Nanos,
     ) -> Nanos {
         self.served.add(began, done);
-        self.until_retried(pulse, began);
-        Self::end(&mut self.waits, pulse, spell, began)
+        self.down_until(began, pulse.recovers(), RETRY_NS);
+        Self::end(&mut self.waits, pulse, spell, began, RETRY_NS)
     }
 
     /// Notes an operation that failed because the server did not serve it.
@@ -158,31 +164,47 @@ impl OutageLog {
         *spell = Some(Spell { began: spell.map_or(began, |it| it.began), last: done });
     }
 
-    /// After several failures, the pause before the next attempt is part of the outage.
-    fn until_retried(&mut self, pulse: &Pulse, until: Nanos) {
-        if let Some(last) = pulse.recovers()
-            && until <= last + RETRY_NS
+    /// After several failures, the last of which ended at `last`, the pause before the next attempt
+    /// is part of the outage, if it took no longer than `longest_ns`.
+    fn down_until(&mut self, until: Nanos, last: Option<Nanos>, longest_ns: Nanos) {
+        if let Some(last) = last
+            && until <= last.saturating_add(longest_ns)
         {
             self.down.add(last, until);
         }
     }
 
-    /// Notes that a connection begins no more operations from `until` on. Returns how long its
-    /// failures lasted.
-    pub fn leave(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
+    /// Notes that a connection begins no more operations from `until` on; `gave_up`: because the
+    /// server did not answer when it was last asked, so nothing has succeeded since. Returns how
+    /// long its failures lasted.
+    pub fn leave(
+        &mut self,
+        pulse: &Pulse,
+        spell: &mut Option<Spell>,
+        until: Nanos,
+        gave_up: bool,
+    ) -> Nanos {
+        let longest_ns = if gave_up { Nanos::MAX } else { RETRY_NS };
         if spell.is_some() {
-            self.until_retried(pulse, until);
+            // The others may leave later: the row of failures ends with none of them.
+            self.down_until(until, pulse.failing(), longest_ns);
         }
-        Self::end(&mut self.waits, pulse, spell, until)
+        Self::end(&mut self.waits, pulse, spell, until, longest_ns)
     }
 
     /// Ends the `spell` of a connection, if any, because it succeeded or left at `until`. Returns
-    /// the spell's length.
-    fn end(waits: &mut Histogram, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
+    /// the spell's length, without any time more than `longest_ns` after its last failure.
+    fn end(
+        waits: &mut Histogram,
+        pulse: &Pulse,
+        spell: &mut Option<Spell>,
+        until: Nanos,
+        longest_ns: Nanos,
+    ) -> Nanos {
         let Some(Spell { began, last }) = spell.take() else { return 0 };
         pulse.down.fetch_sub(1, Ordering::Relaxed);
         // Any later time was spent waiting for the connection's turn, not for the server.
-        let waited_ns = until.min(last + RETRY_NS).saturating_sub(began);
+        let waited_ns = until.min(last.saturating_add(longest_ns)).saturating_sub(began);
         waits.record(waited_ns);
         waited_ns
     }
@@ -306,10 +328,15 @@ mod tests {
             log.failed(&self.pulse, &mut self.spells[of], began, done, Failure::Connect);
         }
 
+        fn leave(&mut self, of: usize, at_ms: u64, gave_up: bool) {
+            let mut log = self.logs[of].borrow_mut();
+            log.leave(&self.pulse, &mut self.spells[of], at_ms * MS, gave_up);
+        }
+
         fn finish(&mut self, end_ms: u64) -> Outage {
             let mut all = OutageLog::default();
             for (log, spell) in self.logs.iter().zip(&mut self.spells) {
-                log.borrow_mut().leave(&self.pulse, spell, end_ms * MS);
+                log.borrow_mut().leave(&self.pulse, spell, end_ms * MS, false);
                 all.merge(&log.borrow());
             }
             assert_eq!(self.pulse.down.load(Ordering::Relaxed), 0);
@@ -343,7 +370,7 @@ mod tests {
             for &(failure, ms) in failures {
                 log.failed(&pulse, &mut spell, ms * MS, (ms + 50) * MS, failure);
             }
-            log.leave(&pulse, &mut spell, 1_000 * MS);
+            log.leave(&pulse, &mut spell, 1_000 * MS, false);
             log
         };
         let cut_off_ms = |log: &OutageLog| {
@@ -526,5 +553,40 @@ mod tests {
         }
         let outage = bed.finish(3_010);
         assert!((outage.total_s - 3.0).abs() < 1e-6 && !outage.answered, "{outage:?}");
+    }
+
+    #[test]
+    fn one_that_never_ends_lasts_until_the_last_connection_leaves() {
+        let away_ms = |left_ms: [u64; 2], gave_up: bool| {
+            let mut bed = Bed::new();
+            bed.ok(0, 0, 10);
+            for ms in [10, 1_000, 2_000] {
+                bed.failed(0, ms);
+                bed.failed(1, ms);
+            }
+            bed.leave(0, left_ms[0], gave_up);
+            bed.leave(1, left_ms[1], gave_up);
+            (bed.finish(9_000).total_s * 1e3).round() as u64
+        };
+        assert_eq!(away_ms([2_100, 2_900], false), 2_890, "each after its own pause");
+        // The server was asked before it was given up, and did not answer.
+        assert_eq!(away_ms([2_100, 6_000], true), 5_990);
+        assert_eq!(away_ms([6_000, 6_000], false), 1_990, "nobody has asked since");
+    }
+
+    #[test]
+    fn a_connection_that_leaves_does_not_hide_the_success_of_another() {
+        let mut bed = Bed::new();
+        bed.ok(0, 0, 10);
+        for ms in [10, 1_000] {
+            bed.failed(0, ms);
+            bed.failed(1, ms);
+        }
+        bed.leave(0, 1_100, true);
+        bed.ok(1, 1_500, 1_600);
+        bed.failed(1, 3_000);
+        bed.leave(1, 6_000, true);
+        let outage = bed.finish(9_000);
+        assert!((outage.total_s - 1.49).abs() < 1e-6, "{outage:?}");
     }
 }
