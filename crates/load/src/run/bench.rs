@@ -43,8 +43,8 @@ pub(super) struct Bench<'a> {
     pub(super) journal: Option<Arc<Journal>>,
     /// How long the server may be silent.
     pub(super) patience: Arc<Patience>,
-    /// When the load was given up, if it was.
-    pub(super) gave_up: Cell<Option<Nanos>>,
+    /// When the stage ended in which the run was stopped, if it was.
+    pub(super) stopped: Cell<Option<Nanos>>,
     /// The thread that observes the servers, if they are observed.
     pub(super) observing: Option<Observing>,
     /// The other databases, if there is replication.
@@ -74,7 +74,7 @@ impl<'a> Bench<'a> {
             part: Part::WHOLE,
             journal: None,
             patience: Arc::new(Patience::new(plan.patience_ns())),
-            gave_up: Cell::default(),
+            stopped: Cell::default(),
             observing: None,
             replicas: None,
             relay: None,

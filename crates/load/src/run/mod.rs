@@ -235,7 +235,7 @@ fn close(
     observer: &mut dyn Observer,
 ) {
     let Bench { plan, stop, .. } = *bench;
-    let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
+    let at = bench.stopped.get().unwrap_or_else(|| Clock::system().now());
     let at_s = (at - bench.began) as f64 / SECOND_NS as f64;
     let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
     let ended = ended((result.err(), stop.reason()), at_s, advice);
@@ -355,7 +355,6 @@ fn each_stage(
     for (number, stage) in bench.plan.stages.iter().enumerate() {
         // What was written until then can still be audited.
         if bench.stop.reason().is_some_and(StopReason::gave_up) {
-            bench.gave_up.set(bench.gave_up.get().or_else(|| Some(Clock::system().now())));
             if !stage.work.traits().audits {
                 continue;
             }
@@ -385,6 +384,9 @@ fn each_stage(
         observer.stage_begins(&stage.name);
         bench.ended.replace(Some(record.clone()));
         let stage = run(number, record, observer)?;
+        if bench.stop.reason().is_some() {
+            bench.stopped.set(bench.stopped.get().or_else(|| Some(Clock::system().now())));
+        }
         record.add(stage);
         if let Some(left_out) = not_made(bench, record) {
             return Err(left_out);

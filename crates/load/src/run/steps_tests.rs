@@ -33,7 +33,7 @@ fn given_up(plan: &Plan, target: &Driver) -> (Vec<usize>, Option<StopReason>, Pl
         Ok(nothing(plan, number))
     })
     .unwrap();
-    assert!(bench.gave_up.get().is_some(), "the record says when");
+    assert!(bench.stopped.get().is_some(), "the record says when");
     (run, stop.reason(), observer)
 }
 
@@ -164,6 +164,31 @@ fn a_run_that_cannot_go_on_keeps_what_was_measured_and_removes_its_database() {
     let message = record.ended.expect("it ended early").message;
     assert!(message.ends_with(" s: too many open files"), "{message}");
     assert_eq!(server.counters().databases_deleted, 1);
+}
+
+/// What follows, such as the last question to a server that is gone, may take seconds.
+#[test]
+fn a_run_that_is_stopped_in_its_last_stage_ended_with_that_stage() {
+    for reason in [None, Some(StopReason::Interrupted), Some(StopReason::Unreachable)] {
+        let plan = planned(&spec(60, Some(6)));
+        let (target, stop) = (at_once(), Arc::new(Stop::default()));
+        let bench = Bench::new(&plan, &target, &stop, [0, 0]);
+        let mut record = begun(&plan, wall_ns(), ServerRecord::default());
+        let mut observer = Plain::default();
+        each_stage(&bench, &mut record, &mut observer, |number, _, _| {
+            if let Some(reason) = reason.filter(|_| number == 1) {
+                stop.raise(reason);
+            }
+            Ok(nothing(&plan, number))
+        })
+        .unwrap();
+        let until = Clock::system().now();
+        std::thread::sleep(Duration::from_millis(50));
+        close(&bench, &mut record, Ok(()), &mut observer);
+        let at_s = record.ended.map(|it| it.at_s);
+        let in_time = at_s.map(|at_s| at_s <= until as f64 / SECOND_NS as f64);
+        assert_eq!(in_time, reason.map(|_| true), "{reason:?}: {at_s:?}, not {until} ns");
+    }
 }
 
 /// An observer that shows what is sent.
