@@ -95,6 +95,17 @@ impl StageRecord {
         self.agents.iter().find(|agent| agent.index == index)
     }
 
+    /// When this agent was lost, in seconds from the stage's start; `None` if that was not in this
+    /// stage.
+    pub fn lost_at_s(&self, agent: &AgentRecord) -> Option<f64> {
+        let lost = agent.lost.as_ref()?;
+        let at_s = lost.at_s - self.began_s;
+        let took_part = self.agent(agent.index).is_some_and(|done| done.lost);
+        // An agent may be lost while the stage is prepared, and so before it began.
+        let named = lost.stage.as_ref() == Some(&self.name) && at_s >= 0.0;
+        (took_part || named).then_some(at_s.max(0.0))
+    }
+
     /// The agents that stood still for at least half of `span`.
     pub fn paused_agents(&self, span: &Span) -> Vec<usize> {
         let common_s = |pause: &Span| {
@@ -206,21 +217,32 @@ fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
     losses
 }
 
-/// When the first and the last of these agents were lost.
+/// When the first and the last of these agents were lost, from the run's start.
 fn span_s(agents: &[&AgentRecord]) -> (f64, f64) {
     let at_s = agents.iter().filter_map(|agent| agent.lost.as_ref()).map(|lost| lost.at_s);
     at_s.fold((f64::MAX, 0.0), |(from, to), at_s| (at_s.min(from), at_s.max(to)))
 }
 
+/// Says when these agents were lost: `after 7.6 s of mixed`, by the time of their stage, as it is
+/// shown elsewhere.
+fn when(record: &RunRecord, agents: &[&AgentRecord]) -> String {
+    let all_in = |stage: &&StageRecord| agents.iter().all(|agent| stage.lost_at_s(agent).is_some());
+    let stage = record.stages.iter().find(all_in);
+    let (began_s, of) =
+        stage.map_or_else(|| (0.0, "the run".to_owned()), |stage| (stage.began_s, stage.title()));
+    let (from_s, to_s) = span_s(agents);
+    let [from_s, to_s] = [from_s, to_s].map(|at_s| (at_s - began_s).max(0.0));
+    match to_s - from_s {
+        apart if apart < 0.05 => format!("after {from_s:.1} s of {of}"),
+        _ => format!("between {from_s:.1} and {to_s:.1} s of {of}"),
+    }
+}
+
 /// Describes the loss of agents for one reason, and how much of their work is in the numbers.
 fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
-    let (from_s, to_s) = span_s(agents);
     let one = agents.len() == 1;
-    let mut words = format!("{} {} lost ", who(record, agents), if one { "was" } else { "were" });
-    let _ = match to_s - from_s {
-        apart if apart < 0.05 => write!(words, "after {from_s:.1} s"),
-        _ => write!(words, "between {from_s:.1} and {to_s:.1} s"),
-    };
+    let were = if one { "was" } else { "were" };
+    let mut words = format!("{} {were} lost {}", who(record, agents), when(record, agents));
     let why = agents.first().and_then(|agent| agent.lost.as_ref()).map_or("", |it| &it.why);
     let done = record.stages.iter().flat_map(|stage| &stage.agents);
     let theirs = |stage: &&AgentStage| agents.iter().any(|agent| agent.index == stage.index);

@@ -40,8 +40,8 @@ fn nothing_is_said_of_agents_that_did_as_they_should() {
 fn a_lost_agent_degrades_the_run_with_what_is_left_of_it() {
     let mut record = fleet(8);
     lose(&mut record, 3, 7);
-    let words = "agent 3 of 8 (host load-1, pid 103) was lost after 12.8 s: nothing heard for 3 s; \
-                 its 707 requests until then are included, later ones are not";
+    let words = "agent 3 of 8 (host load-1, pid 103) was lost after 10.0 s of mixed: nothing heard \
+                 for 3 s; its 707 requests until then are included, later ones are not";
     assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     let result = record.result();
     assert_eq!((result.kind, result.exit_status), (ResultKind::NotTrustworthy, 5));
@@ -77,8 +77,8 @@ fn if_no_agent_is_left_the_run_is_not_trustworthy_whatever_is_allowed() {
     (0..3).for_each(|agent| lose(&mut record, agent, 7));
     let message = "all agents were lost".to_owned();
     record.close(Some(Ended { by: EndedBy::Agents, at_s: 12.75, message }), Ok(true));
-    let words = "degraded: all 3 agents were lost after 12.8 s: nothing heard for 3 s; their 2121 \
-                 requests until then are included, later ones are not";
+    let words = "degraded: all 3 agents were lost after 10.0 s of mixed: nothing heard for 3 s; \
+                 their 2121 requests until then are included, later ones are not";
     let result = record.result();
     assert_eq!((result.exit_status, result.reason.as_deref()), (5, Some(words)));
     // Without any agent's reason, the reason is why the run ended.
@@ -198,8 +198,8 @@ fn losses_for_one_reason_are_reported_together_and_of_many_reasons_the_first() {
     for (agent, after_s) in [(2, 5), (3, 5), (4, 6), (9, 5)] {
         lose(&mut record, agent, after_s);
     }
-    let words = "agents 2–4 and 9 of 20 were lost between 10.8 and 11.8 s: nothing heard for 3 s; \
-                 their 2121 requests until then are included, later ones are not";
+    let words = "agents 2–4 and 9 of 20 were lost between 8.0 and 9.0 s of mixed: nothing heard \
+                 for 3 s; their 2121 requests until then are included, later ones are not";
     assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     for (agent, why) in [(2, "killed"), (3, "broken pipe"), (4, "its clock jumped")] {
         record.agents[agent].lost.as_mut().unwrap().why = why.to_owned();
@@ -208,6 +208,26 @@ fn losses_for_one_reason_are_reported_together_and_of_many_reasons_the_first() {
     assert_eq!(messages_of(&record, Code::AgentLost).len(), 4);
     let reason = record.result().reason.unwrap();
     assert!(reason.ends_with("; 1 more were lost") && reason.len() < 600, "{reason}");
+}
+
+#[test]
+fn a_loss_is_told_by_the_time_of_its_stage_and_of_no_other() {
+    let mut record = fleet(3);
+    lose(&mut record, 1, 4);
+    let at_s = |record: &RunRecord, stage: usize| {
+        record.stages[stage].lost_at_s(&record.agents[1]).map(|at_s| (at_s * 10.0).round() as i64)
+    };
+    assert_eq!([0, 1, 2].map(|stage| at_s(&record, stage)), [None, None, Some(70)]);
+    // In older records, only the agent's row shows in which stage it was lost.
+    record.agents[1].lost.as_mut().unwrap().stage = None;
+    assert_eq!(at_s(&record, 2), Some(70));
+    let stage = Some(crud(&mut record).name.clone());
+    crud(&mut record).agents.remove(1);
+    assert_eq!(at_s(&record, 2), None, "it took no part");
+    let before_s = crud(&mut record).began_s - 0.5;
+    let lost = record.agents[1].lost.as_mut().unwrap();
+    (lost.stage, lost.at_s) = (stage, before_s);
+    assert_eq!(at_s(&record, 2), None, "the stage was still being prepared");
 }
 
 #[test]
@@ -222,8 +242,8 @@ fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
     crud(&mut record).agents.remove(1);
     record.conclude();
     assert_eq!(record.stages[2].verdict, Verdict::AgentsLost { lost: 1, agents: 4 });
-    let words = "agent 1 of 4 (host load-0, pid 101) was lost after 1.0 s: nothing heard for 3 s; \
-                 none of its results are included";
+    let words = "agent 1 of 4 (host load-0, pid 101) was lost after 1.0 s of the run: nothing \
+                 heard for 3 s; none of its results are included";
     assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     let planned = crud(&mut record).load.begun + 100;
     crud(&mut record).load.planned = Some(planned);

@@ -85,7 +85,7 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
     let agents: Vec<Both<'_>> = agents.collect();
     let shown = shown(&agents, stage);
     let with_lost = !lost.is_empty();
-    let columns = columns(stage).and_if(with_lost, "lost after", Group::lost_after);
+    let columns = columns(stage).and_if(with_lost, "lost", move |row| row.lost(stage));
     let mut rows = vec![(Kind::Head, columns.heads())];
     rows.extend(agents.iter().filter(|it| shown.contains(&it.agent.index)).map(|it| {
         let kind = if it.is_lost { Kind::Lost } else { Kind::Agent };
@@ -179,10 +179,13 @@ impl<'a> Group<'a> {
         self.cell(|it| of(it.done.filter(|_| !it.is_lost)?), text)
     }
 
-    fn lost_after(&self) -> String {
-        let mut lost = self.agents.iter().filter(|it| it.is_lost);
-        let lost = lost.find_map(|it| it.agent.lost.as_ref());
-        lost.map_or_else(String::new, |lost| decimal(lost.at_s, 1) + " s")
+    /// When it was lost, by the time of this stage.
+    fn lost(&self, stage: &StageRecord) -> String {
+        let lost = self.agents.iter().find(|it| it.is_lost && it.agent.lost.is_some());
+        lost.map_or_else(String::new, |it| match stage.lost_at_s(it.agent) {
+            Some(at_s) => format!("after {} s", decimal(at_s, 1)),
+            None => "before".to_owned(),
+        })
     }
 }
 

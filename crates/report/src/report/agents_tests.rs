@@ -42,16 +42,18 @@ fn a_lost_agent_shows_what_it_reported_and_when_it_was_lost() {
     let mut record = fleet(3);
     lose(&mut record, 1, 4);
     let text = text(&record);
+    // By the time of the stage, as in its events.
     let row = "1 on load-0, pid 101            1          -   100       4     1.00     6.03          \
-         -       -               -       9.8 s";
+         -       -               -  after 7.0 s";
     assert!(text.contains(row), "{text}");
-    assert!(text.contains("busiest thread  lost after\n"), "{text}");
+    assert!(text.contains("busiest thread         lost\n"), "{text}");
     assert!(text.contains("2 of 3 agents began within"), "{text}");
     // Lost before the stage, so it takes no part in it.
     record.stages[2].agents.remove(1);
+    record.agents[1].lost.as_mut().expect("it is lost").at_s = 0.5;
     let text = self::text(&record);
     let row = "1 on load-0, pid 101            1          -     -       -        -        -          \
-         -       -               -       9.8 s";
+         -       -               -  before";
     assert!(text.contains(row), "{text}");
 }
 

@@ -180,8 +180,7 @@ fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let mut losses: BTreeMap<(u64, &str), (f64, Vec<usize>)> = BTreeMap::new();
     for agent in &record.agents {
         let Some(lost) = &agent.lost else { continue };
-        if stage.agent(agent.index).is_some_and(|it| it.lost) {
-            let at_s = (lost.at_s - stage.began_s).max(0.0);
+        if let Some(at_s) = stage.lost_at_s(agent) {
             let loss = losses.entry((at_s as u64, &lost.why)).or_insert((at_s, Vec::new()));
             loss.1.push(agent.index);
         }
