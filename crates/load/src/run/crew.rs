@@ -455,6 +455,17 @@ impl Source for Shares<'_, '_, '_> {
         SNAPSHOTS_SETTLE_NS
     }
 
+    fn complete_s(&self, elapsed_ns: Nanos) -> u32 {
+        let settled = (elapsed_ns.saturating_sub(SNAPSHOTS_SETTLE_NS) / SECOND_NS) as u32;
+        if self.has_more() {
+            return settled;
+        }
+        let present = self.crew.fleet.present().into_iter().map(|agent| &self.parts[agent]);
+        let working = present.filter(|share| share.ended.is_none());
+        let reported = working.map(|share| share.row.reported_s() as u32).min();
+        reported.map_or(u32::MAX, |reported| reported.max(settled))
+    }
+
     fn has_more(&self) -> bool {
         !self.waiting.is_empty()
     }

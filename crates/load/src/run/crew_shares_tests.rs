@@ -134,6 +134,36 @@ fn only_messages_about_this_stage_count() {
 }
 
 #[test]
+fn a_second_is_complete_when_all_agents_have_reported_it_or_should_have() {
+    let (plan, target, stop) = (plan(4, 2, Some(40), 0), nobody(), Arc::default());
+    let bench = Bench::new(&plan, &target, &stop, [0; 2]);
+    let mut played = Played::new(2, Waits::default(), silent());
+    let mut crew = Crew::new(&mut played.fleet, 0);
+    let mut shares = Shares::new(&mut crew, &bench, 1, MOMENT).unwrap();
+    let report = |shares: &mut Shares<'_, '_, '_>, agent, second| {
+        let mut interval = read(MOMENT);
+        interval.second = second;
+        shares.take(Event::Snapshot(agent, 1, vec![interval]));
+    };
+    let elapsed_ns = 5 * SECOND_NS + 300 * MS;
+    report(&mut shares, 0, 4);
+    assert_eq!(shares.complete_s(elapsed_ns), 3, "what has arrived is not merged yet");
+    shares.waiting.clear();
+    assert_eq!(shares.complete_s(elapsed_ns), 3, "the other one has not reported anything");
+    report(&mut shares, 1, 3);
+    shares.waiting.clear();
+    assert_eq!(shares.complete_s(elapsed_ns), 4);
+    report(&mut shares, 1, 4);
+    shares.waiting.clear();
+    assert_eq!(shares.complete_s(elapsed_ns), 5);
+    assert_eq!(shares.complete_s(elapsed_ns + 3 * SECOND_NS), 6, "nobody waits for long");
+    shares.take(Event::Ended(0, Box::new(end(1, None))));
+    assert_eq!(shares.complete_s(elapsed_ns), 5);
+    shares.take(Event::Ended(1, Box::new(end(1, None))));
+    assert_eq!(shares.complete_s(elapsed_ns), u32::MAX, "there will be no more");
+}
+
+#[test]
 fn what_lost_agents_have_measured_is_waited_for_and_the_user_is_told_once() {
     let (plan, target, stop) = (plan(4, 2, Some(40), 0), nobody(), Arc::<Stop>::default());
     let bench = Bench::new(&plan, &target, &stop, [0; 2]);

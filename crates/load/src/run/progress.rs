@@ -17,7 +17,8 @@ pub struct Progress {
     pub ok: u64,
     /// Documents that failed, up to the last full second.
     pub failed: u64,
-    /// The last full second in which requests ended, counted from the stage's start.
+    /// The last full second in which requests ended, counted from the stage's start, of those that
+    /// all agents have reported.
     pub second: Option<u32>,
     /// Requests that succeeded in that second; the times cover only these.
     pub timed_per_s: u64,
@@ -69,12 +70,12 @@ impl Progress {
         ended_s.is_some_and(|ended_s| self.elapsed_s < ended_s + CURRENT_S)
     }
 
-    /// Copies what has been measured so far.
-    pub(super) fn describe(&mut self, totals: &Totals, series: &SeriesLog) {
+    /// Copies what has been measured so far. Seconds from `until` on are not complete.
+    pub(super) fn describe(&mut self, totals: &Totals, series: &SeriesLog, until: u32) {
         (self.requests, self.ok, self.failed) = (0, 0, 0);
         self.failures = [0; Failure::COUNT];
         self.kinds.clear();
-        let last = series.latest();
+        let last = series.latest(until);
         let mut all = Histogram::default();
         // An audit counts documents: some are rightly missing, and some are read twice.
         let audits = self.audits;
@@ -139,7 +140,7 @@ mod tests {
     fn totals_are_of_the_stage_and_times_of_the_last_second() {
         let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
         let mut progress = Progress::default();
-        progress.describe(&totals, &series);
+        progress.describe(&totals, &series, u32::MAX);
         assert_eq!((progress.second, progress.requests, progress.p99_ns), (None, 0, 0));
         for interval in [
             second(0, OpKind::Read, &[1_000_000; 10], 0),
@@ -149,7 +150,7 @@ mod tests {
             totals.add(&interval);
             series.add(&interval);
         }
-        progress.describe(&totals, &series);
+        progress.describe(&totals, &series, u32::MAX);
         assert_eq!((progress.requests, progress.ok, progress.failed), (19, 17, 2));
         assert_eq!((progress.second, progress.timed_per_s, progress.rate_per_s), (Some(3), 9, 7));
         assert_eq!(progress.failures.iter().sum::<u64>(), 2);
@@ -160,6 +161,26 @@ mod tests {
         assert_eq!((read.kind, read.ok, read.requests_per_s), (OpKind::Read, 10, 0));
         assert_eq!((update.ok, update.failed, update.requests_per_s), (7, 2, 9));
         assert!(near(update.p50_ns, 2) && near(update.p99_ns, 8), "{update:?}");
+    }
+
+    /// One of two agents has not reported its part of the last second yet.
+    #[test]
+    fn a_second_is_shown_once_all_of_it_is_there() {
+        let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
+        for interval in [
+            second(3, OpKind::Read, &[1_000_000; 5], 0),
+            second(3, OpKind::Read, &[1_000_000; 5], 0),
+            second(4, OpKind::Read, &[1_000_000; 5], 0),
+        ] {
+            totals.add(&interval);
+            series.add(&interval);
+        }
+        for (until, last, rate_per_s) in [(4, Some(3), 10), (5, Some(4), 5), (3, None, 0)] {
+            let mut progress = Progress::default();
+            progress.describe(&totals, &series, until);
+            assert_eq!((progress.second, progress.rate_per_s), (last, rate_per_s), "{until}");
+            assert_eq!(progress.requests, 15, "all that is known counts");
+        }
     }
 
     /// Of three documents, two are as they should be, one of them rightly missing; finding that out
@@ -176,7 +197,7 @@ mod tests {
         }
         for (audits, ok, failed) in [(true, 2, 1), (false, 2, 3)] {
             let mut progress = Progress { audits, ..Progress::default() };
-            progress.describe(&totals, &series);
+            progress.describe(&totals, &series, u32::MAX);
             let Progress { requests, timed_per_s, rate_per_s, .. } = progress;
             assert_eq!((progress.ok, progress.failed, rate_per_s), (ok, failed, ok));
             assert_eq!((requests, timed_per_s), (4, 4), "times are those of requests");

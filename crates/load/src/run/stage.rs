@@ -45,6 +45,13 @@ pub(super) trait Source {
         SECOND_NS / 2
     }
 
+    /// The second, `elapsed_ns` after the start, from which on not all that work on the stage have
+    /// reported what they did.
+    fn complete_s(&self, _elapsed_ns: Nanos) -> u32 {
+        // Threads report a second together.
+        u32::MAX
+    }
+
     /// Whether it has already received more.
     fn has_more(&self) -> bool {
         false
@@ -195,7 +202,7 @@ impl Bench<'_> {
         let mut measured = Measured { slots, ..Measured::default() };
         let mut seconds = SeriesLog::default().with_nodes(self.plan.drill_of(stage).is_some());
         let mut progress = self.not_begun(stage);
-        let mut described = true;
+        let (mut described, mut until) = (true, 0);
         let mut saving = observer.saves().then(Saving::default);
         let mut live = observer.watches().then(|| LiveStage::new(stage, self.plan.connections));
         let mut telling = Telling::new(stage, self.epoch_ns(), observer);
@@ -222,8 +229,10 @@ impl Bench<'_> {
                     let now = Clock::system().now();
                     let elapsed = source.moment().map_or(0, |start| now.saturating_sub(start));
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
-                    if !std::mem::replace(&mut described, true) {
-                        progress.describe(&measured.totals, &seconds);
+                    let complete = source.complete_s(elapsed);
+                    if !std::mem::replace(&mut described, true) || complete != until {
+                        until = complete;
+                        progress.describe(&measured.totals, &seconds, until);
                     }
                     tell(source, observer);
                     observer.progress(&progress);

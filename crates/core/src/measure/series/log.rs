@@ -110,9 +110,9 @@ impl SeriesLog {
         }
     }
 
-    /// The latest second.
-    pub fn latest(&self) -> Option<&SeriesRow> {
-        match self.rows.last()? {
+    /// The latest second before `until`.
+    pub fn latest(&self, until: u32) -> Option<&SeriesRow> {
+        match self.rows.iter().rfind(|row| row.span().1 <= until)? {
             Row::Here(row) => Some(row),
             Row::Shelved { .. } => None,
         }
@@ -325,6 +325,14 @@ mod tests {
             }
         }
         assert!(alone.finish().0.rows.iter().all(|row| row.nodes.is_empty()), "if asked for");
+    }
+
+    #[test]
+    fn the_latest_second_is_the_last_one_that_is_over_by_then() {
+        let (series, _) = measured([0, 1, 4].into_iter());
+        let latest = |until| series.latest(until).map(|row| row.second);
+        assert_eq!([0, 1, 2, 4, 5].map(latest), [None, Some(0), Some(1), Some(1), Some(4)]);
+        assert_eq!(latest(u32::MAX), Some(4));
     }
 
     #[test]
