@@ -212,3 +212,22 @@ fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
     let away_s = stage["outage"]["total_s"].as_f64().expect("a number");
     assert!(away_s > 1.0, "{}", stage["outage"]);
 }
+
+#[test]
+fn what_a_run_waits_for_after_its_end_is_said_once() {
+    let mut victim = Victim::stand_in();
+    let target = victim.target("waits");
+    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=2s", "--warmup=0s", "--timeout=6s"];
+    let run = Run::bare(&["run", &target, "--keep", "--output=out"]).args(&words).start();
+    let updated = |victim: &Victim| {
+        let counters = victim.ask("GET", "_springload/counters").expect("counters");
+        number(&counters["documents_updated"])
+    };
+    while updated(&victim) < 100 {
+        sleep(Duration::from_millis(10));
+    }
+    victim.kill();
+    let run = run.finish();
+    let waits = "mixed: waiting for the server to say what became of ";
+    assert_eq!(run.stderr.matches(waits).count(), 1, "{}", run.stderr);
+}

@@ -29,6 +29,7 @@ mod scrape_query;
 mod secrets;
 mod setting;
 mod spread;
+mod unsettled;
 mod words;
 
 list::drivers! {
@@ -78,6 +79,7 @@ use springload_core::http2;
 use springload_core::{
     clock, files, generate, http1, measure, mistake, net, observed, op, properties, redact, values,
 };
+pub use unsettled::{Inquiry, Unsettled, UnsettledWrites};
 pub use words::{
     Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
 };
@@ -179,6 +181,12 @@ pub trait Target: Clone + Send + 'static {
     /// it is unknown, or includes documents outside this database.
     fn documents(&self) -> impl Future<Output = Option<u64>> {
         async { None }
+    }
+
+    /// The writes without an answer that its sessions ask the server about now; none if they do not
+    /// ask.
+    fn unsettled(&self) -> UnsettledWrites {
+        UnsettledWrites::default()
     }
 
     /// Connections for probes, one per node; none if the driver has no probes. The names of

@@ -1,7 +1,9 @@
 //! Code generated from the list of drivers. The driver is selected once per thread: the loop knows
 //! its type.
 
-use super::{Card, Local, Monitor, Replicator, Size, Target, TargetAsked, TargetError};
+use super::{
+    Card, Local, Monitor, Replicator, Size, Target, TargetAsked, TargetError, UnsettledWrites,
+};
 use crate::clock::Nanos;
 use crate::mistake::Invalid;
 use crate::op::Failure;
@@ -21,6 +23,7 @@ pub trait Opened {
     fn size(&self) -> Local<'_, Option<Size>>;
     fn answers(&self, timeout_ns: Nanos) -> Local<'_, Option<Result<(), Failure>>>;
     fn documents(&self) -> Local<'_, Option<u64>>;
+    fn unsettled(&self) -> UnsettledWrites;
     fn monitors(&self) -> Vec<Box<dyn Monitor>>;
     fn replicator(&self) -> Option<Box<dyn Replicator>>;
     fn hold_compaction(&self) -> Local<'_, Result<(), TargetError>>;
@@ -40,6 +43,10 @@ impl<T: Target> Opened for T {
 
     fn documents(&self) -> Local<'_, Option<u64>> {
         Box::pin(Target::documents(self))
+    }
+
+    fn unsettled(&self) -> UnsettledWrites {
+        Target::unsettled(self)
     }
 
     fn monitors(&self) -> Vec<Box<dyn Monitor>> {

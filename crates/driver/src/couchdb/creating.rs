@@ -14,7 +14,7 @@ impl CouchSession {
         pen: &mut CouchPen,
         probe: &mut Probe,
     ) -> Outcome {
-        self.settled = None;
+        self.settling.reply = None;
         let Some(many) = self.paths.many.clone() else {
             return Outcome::of(Err(Failure::Protocol));
         };

@@ -58,7 +58,7 @@ pub use session::CouchSession;
 
 use super::{
     Binding, Card, DriverPlan, FollowPlan, Follower, Monitor, Opening, Prober, Replicator,
-    ServerFacts, Shard, Size, Target, TargetAsked, TargetError,
+    ServerFacts, Shard, Size, Target, TargetAsked, TargetError, Unsettled, UnsettledWrites,
 };
 use crate::measure::NodeLog;
 use crate::mistake::Invalid;
@@ -102,6 +102,8 @@ pub struct CouchDb {
     removed: bool,
     /// The settings that keep the server from compacting it.
     held: compaction::Held,
+    /// Writes without an answer, over all sessions.
+    unsettled: Arc<Unsettled>,
 }
 
 impl CouchDb {
@@ -126,6 +128,7 @@ impl CouchDb {
             timeout_ns: 0,
             removed: false,
             held: Arc::default(),
+            unsettled: Arc::default(),
         }
     }
 
@@ -209,6 +212,10 @@ impl Target for CouchDb {
         }
         // The server counts design documents as well.
         Some(all.saturating_sub(self.ask_designs().await.unwrap_or(0)))
+    }
+
+    fn unsettled(&self) -> UnsettledWrites {
+        self.unsettled.writes()
     }
 
     fn probers(&self, mark: &str) -> Vec<impl Prober> {

@@ -10,11 +10,11 @@ use super::pen::CouchPen;
 use super::quorum::Quorum;
 use super::revision::Revision;
 use super::seen::Seen;
+use super::settle::Settling;
 use super::words::Operations;
 use super::{CouchDb, answer, queries, several};
 use crate::clock::Clock;
-use crate::http1::reason;
-use crate::http1::{Answer, Connection};
+use crate::http1::{Answer, Connection, reason};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{
@@ -46,8 +46,8 @@ pub struct CouchSession {
     seen: Option<Seen>,
     /// The status of the current operation's answer, if statuses are reported.
     reported_status: Option<u16>,
-    /// The reply that the last lost answer would have given, if known.
-    pub(super) settled: Option<Reply>,
+    /// What is known about writes whose answers were lost.
+    pub(super) settling: Settling,
     /// The result for each document of the last request for several.
     pub(super) rows: Vec<Result<Token, Failure>>,
     /// Where each document is in the answer, if they were read.
@@ -89,7 +89,7 @@ impl CouchSession {
             inner: CouchPen::default(),
             seen: target.cached_updates.then(Seen::default),
             reported_status: None,
-            settled: None,
+            settling: Settling::of(&target.unsettled),
             rows: Vec::new(),
             places: Vec::new(),
             quorum: target.quorum,
@@ -443,7 +443,7 @@ impl Session for CouchSession {
     }
 
     fn settled(&self) -> Option<Reply> {
-        self.settled
+        self.settling.reply
     }
 
     fn place_of(&self, key: Key) -> Option<String> {

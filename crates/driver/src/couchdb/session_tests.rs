@@ -6,6 +6,7 @@ use crate::couchdb::scripted_tests::{carry_out, read, session_of};
 use crate::couchdb::{CouchDb, Credentials, Node, Nodes, Place};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
+use crate::{Target as _, UnsettledWrites};
 use std::io::{BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -311,6 +312,34 @@ async fn a_server_is_silent_until_it_says_what_became_of_a_write() {
         assert_eq!(until > 0, silent);
         assert!(!silent || until >= probe.finish().done, "{until}");
     }
+}
+
+#[tokio::test]
+async fn a_write_is_unsettled_while_the_server_is_asked_what_became_of_it() {
+    let (target, _) = server(vec![("", String::new())]);
+    let mut session = session_of(&target);
+    let (op, clock) = (Op::single(OpKind::Create, 7, None), session.clock);
+    let mut pen = session.pen();
+    pen.begin(b"7");
+    pen.payload.body_mut().extend_from_slice(br#"{"_id":"7","a":1}"#);
+    session.ready().await;
+    session.prepare(&op, &mut pen);
+    assert_eq!(target.unsettled(), UnsettledWrites::default());
+    let began = clock.now();
+    let mut probe = Probe::new(clock, began, began);
+    let unsettled = async {
+        while target.unsettled().writes == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        target.unsettled()
+    };
+    let unsettled = tokio::select! {
+        unsettled = unsettled => unsettled,
+        outcome = session.execute(&op, &mut pen, &mut probe) => panic!("{outcome:?}"),
+    };
+    assert_eq!(unsettled.writes, 1);
+    assert!(unsettled.until > began, "{unsettled:?}");
+    assert_eq!(target.unsettled().writes, 0, "nobody asks any more");
 }
 
 /// A node that takes a request without answering it, accepts one more connection, and is gone: like

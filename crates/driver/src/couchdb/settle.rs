@@ -11,11 +11,12 @@ use crate::clock::Nanos;
 use crate::http1::Request;
 use crate::measure::Probe;
 use crate::op::{Failure, Key, Op, OpKind, Pen, Reply, Token};
-use crate::{Outcome, Session as _};
+use crate::{Outcome, Session as _, Unsettled};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The pause after a lookup without a result, if the server answers.
@@ -24,6 +25,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// ... and lookups continue for at most this long.
 const STILL_COMING_NS: Nanos = 5_000_000_000;
+
+/// What a session knows about writes whose answers were lost.
+#[derive(Debug)]
+pub(super) struct Settling {
+    /// The reply that the last lost answer would have given, if known.
+    pub(super) reply: Option<Reply>,
+    /// The writes that this and the other sessions ask about.
+    unsettled: Arc<Unsettled>,
+}
+
+impl Settling {
+    /// Nothing, in a session that counts such writes as `unsettled`.
+    pub(super) fn of(unsettled: &Arc<Unsettled>) -> Self {
+        Self { reply: None, unsettled: unsettled.clone() }
+    }
+}
 
 /// What is known about a write whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +72,7 @@ impl CouchSession {
         lost: Outcome,
         probe: &mut Probe,
     ) -> Outcome {
-        self.settled = None;
+        self.settling.reply = None;
         // A batch that is resent until it is answered is settled only then.
         if op.settle {
             return lost;
@@ -65,6 +82,8 @@ impl CouchSession {
         let may_come = self.connection.timed_out();
         let asked = self.at();
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
+        let until = self.clock.now().saturating_add(self.connection.timeout_ns());
+        let _inquiry = self.settling.unsettled.ask(until);
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
@@ -107,7 +126,7 @@ impl CouchSession {
         match became(op, stored(status, self.connection.body(), name), body) {
             Became::Done(revision) => {
                 let token = revision.map(Token::from);
-                self.settled = Some(Reply { token, ..Reply::default() });
+                self.settling.reply = Some(Reply { token, ..Reply::default() });
                 lost.wire.carried_out = 1;
             }
             Became::Nothing => lost.wire.not_carried_out = 1,
@@ -127,7 +146,7 @@ impl CouchSession {
         };
         lost.wire.carried_out = rows.iter().filter(|row| row.is_ok()).count() as u64;
         lost.wire.not_carried_out = absent.into();
-        self.settled = Some(Reply::default());
+        self.settling.reply = Some(Reply::default());
         lost
     }
 

@@ -21,6 +21,7 @@ mod follow;
 mod host;
 mod http;
 mod lanes;
+mod last_writes;
 mod live;
 mod load;
 mod observe;

@@ -6,6 +6,7 @@ use super::collect::{Collected, Frame};
 use super::compacting::Compacting;
 use super::drill::Drilling;
 use super::follow::Followers;
+use super::last_writes::LastWrites;
 use super::live::LiveStage;
 use super::load::Load;
 use super::sizes::Sizes;
@@ -206,6 +207,7 @@ impl Bench<'_> {
         let mut saving = observer.saves().then(Saving::default);
         let mut live = observer.watches().then(|| LiveStage::new(stage, self.plan.connections));
         let mut telling = Telling::new(stage, self.epoch_ns(), observer);
+        let mut last_writes = LastWrites::default();
         loop {
             match source.next(PROGRESS_EVERY) {
                 Ok(mut interval) => {
@@ -236,6 +238,7 @@ impl Bench<'_> {
                     }
                     tell(source, observer);
                     observer.progress(&progress);
+                    last_writes.tell(self, &progress, now, observer);
                     telling.tell(elapsed, source, observer);
                     let totals = &measured.totals;
                     let look = live.as_mut().and_then(|it| it.look(elapsed, totals, source));
