@@ -5,7 +5,7 @@ use super::secrets::LeftOut;
 use super::{Binding, Target};
 use crate::measure::{Copies, SizePoint};
 use crate::mistake::Invalid;
-use crate::net::TlsOptions;
+use crate::net::{CertificateError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way};
 use crate::words::{OperationPlan, Word};
 use crate::{
@@ -167,7 +167,7 @@ impl TargetAsked {
     pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
         if uses_tls || self.tls.is_default() {
             let unusable = self.tls.unusable().filter(|_| uses_tls);
-            let wrong = |(flag, problem, cure)| Invalid::new(flag, problem, cure);
+            let wrong = |it: CertificateError| Invalid::new(it.flag, it.problem, it.cure);
             return unusable.map(wrong).map_or(Ok(()), Err);
         }
         let problem = "the target does not use TLS, so no certificate is checked";

@@ -47,12 +47,32 @@ pub enum EndpointError {
     /// The name has no address.
     #[error("cannot find the host {0:?}: {1}; check how it is spelled")]
     Resolve(String, std::io::Error),
-    /// The certificates of the authorities could not be read.
-    #[error("cannot read certificates: {0}")]
-    Certificates(String),
-    /// A certificate and a key that cannot be used together.
-    #[error("{0}")]
-    Identity(String),
+    /// A file of certificates or of a key cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+/// Why a file of certificates or of a key cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {cure}")]
+pub struct CertificateError {
+    /// The flag that names the file.
+    pub flag: String,
+    /// What is wrong.
+    pub problem: String,
+    /// How to fix it.
+    pub cure: String,
+}
+
+impl CertificateError {
+    /// A file that could not be read, and should be in PEM format.
+    fn unreadable(flag: &str, why: impl std::fmt::Display) -> Self {
+        Self {
+            flag: flag.to_owned(),
+            problem: format!("cannot read certificates: {why}"),
+            cure: format!("give a PEM file with {flag}"),
+        }
+    }
 }
 
 /// How the server's certificate is checked.
@@ -94,18 +114,13 @@ impl TlsOptions {
         *self == Self::default()
     }
 
-    /// Why a file in these options cannot be used: the flag that names it, the problem and the
-    /// cure.
-    pub fn unusable(&self) -> Option<(&'static str, String, String)> {
+    /// Why a file in these options cannot be used.
+    pub fn unusable(&self) -> Option<CertificateError> {
         // The system's own authorities are not a file that the user named, and take long to read.
         if self.is_default() {
             return None;
         }
-        let error = tls_config(self, "--tls-ca").err()?.to_string();
-        let (problem, cure) = error.rsplit_once("; ")?;
-        let flags = ["--tls-cert", "--tls-key", "--tls-ca"];
-        let flag = flags.into_iter().find(|flag| cure.contains(flag)).unwrap_or(self.flag());
-        Some((flag, problem.to_owned(), cure.to_owned()))
+        tls_config(self, "--tls-ca").err()
     }
 
     /// The flag that asks for these options.
@@ -245,11 +260,11 @@ fn name_of(host: &Host<&str>) -> String {
 pub fn tls_config(
     options: &TlsOptions,
     flag: &str,
-) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+) -> Result<Arc<rustls::ClientConfig>, CertificateError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| EndpointError::Certificates(error.to_string()))?;
+        .map_err(|error| CertificateError::unreadable(flag, error))?;
     if options.insecure {
         let any = Arc::new(AnyCertificate(provider));
         let builder = builder.dangerous().with_custom_certificate_verifier(any);
@@ -258,8 +273,7 @@ pub fn tls_config(
     let (mut roots, mut given) = (rustls::RootCertStore::empty(), Vec::new());
     if let Some(file) = &options.authorities {
         let unreadable = |error: String| {
-            let (name, cure) = (file.display(), format!("give a PEM file with {flag}"));
-            EndpointError::Certificates(format!("{name}: {error}; {cure}"))
+            CertificateError::unreadable(flag, format!("{}: {error}", file.display()))
         };
         let text =
             files::read(file, files::SETTINGS).map_err(|error| unreadable(error.to_string()))?;
@@ -273,15 +287,14 @@ pub fn tls_config(
         roots.add_parsable_certificates(native.certs);
     }
     if roots.is_empty() {
-        let problem = format!("there are none; give a PEM file with {flag}");
-        return Err(EndpointError::Certificates(problem));
+        return Err(CertificateError::unreadable(flag, "there are none"));
     }
     if given.is_empty() {
         return finished(builder.with_root_certificates(roots), options);
     }
     let signed = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
         .build()
-        .map_err(|error| EndpointError::Certificates(error.to_string()))?;
+        .map_err(|error| CertificateError::unreadable(flag, error))?;
     let given = Arc::new(GivenCertificates { given, signed });
     finished(builder.dangerous().with_custom_certificate_verifier(given), options)
 }
@@ -290,7 +303,7 @@ pub fn tls_config(
 fn finished(
     builder: rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>,
     options: &TlsOptions,
-) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+) -> Result<Arc<rustls::ClientConfig>, CertificateError> {
     let Some(identity) = &options.identity else {
         return Ok(Arc::new(builder.with_no_client_auth()));
     };
@@ -306,7 +319,7 @@ fn finished(
 pub fn server_config(
     identity: &Identity,
     flags: [&str; 2],
-) -> Result<Arc<rustls::ServerConfig>, EndpointError> {
+) -> Result<Arc<rustls::ServerConfig>, CertificateError> {
     let (chain, private) = identity.read(flags)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -320,11 +333,10 @@ impl Identity {
     fn read(
         &self,
         flags: [&str; 2],
-    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), EndpointError> {
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CertificateError> {
         let Self { certificate, key } = self;
         let unreadable = |file: &Path, error: &dyn std::fmt::Display, flag: &str| {
-            let (file, cure) = (file.display(), format!("give a PEM file with {flag}"));
-            EndpointError::Certificates(format!("{file}: {error}; {cure}"))
+            CertificateError::unreadable(flag, format!("{}: {error}", file.display()))
         };
         let [own, secret] = flags;
         let text = files::read(certificate, files::SETTINGS);
@@ -348,22 +360,23 @@ impl Identity {
     }
 
     /// The error for a certificate and a key, named by `flag`, that cannot be used together.
-    fn unfit(&self, error: &rustls::Error, flag: &str) -> EndpointError {
+    fn unfit(&self, error: &rustls::Error, flag: &str) -> CertificateError {
         let (certificate, key) = (self.certificate.display(), self.key.display());
-        EndpointError::Identity(match error {
-            rustls::Error::InconsistentKeys(_) => format!(
-                "the key in {key} does not belong to the certificate in {certificate}; give the \
-                 key of this certificate with {flag}"
+        let (problem, cure) = match error {
+            rustls::Error::InconsistentKeys(_) => (
+                format!("the key in {key} does not belong to the certificate in {certificate}"),
+                "give the key of this certificate",
             ),
-            rustls::Error::InvalidCertificate(_) => format!(
-                "the certificate in {certificate} cannot be used in TLS; give one of X.509 version \
-                 3 and its key with {flag}"
+            rustls::Error::InvalidCertificate(_) => (
+                format!("the certificate in {certificate} cannot be used in TLS"),
+                "give one of X.509 version 3 and its key",
             ),
-            _ => format!(
-                "the key in {key} cannot be used in TLS; give an RSA, ECDSA or Ed25519 key with \
-                 {flag}"
+            _ => (
+                format!("the key in {key} cannot be used in TLS"),
+                "give an RSA, ECDSA or Ed25519 key",
             ),
-        })
+        };
+        CertificateError { flag: flag.to_owned(), problem, cure: format!("{cure} with {flag}") }
     }
 }
 
@@ -389,5 +402,36 @@ mod tests {
             Endpoint::resolve(&url, &TlsOptions::default()),
             Err(EndpointError::Url(_))
         ));
+    }
+
+    #[test]
+    fn an_unusable_file_comes_with_the_flag_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        // Neither what separates a problem from its cure nor the name of a flag confuses it.
+        let none = PathBuf::from("none; with --tls-key.pem");
+        let of = |options: TlsOptions| options.unusable().map(|it| (it.flag, it.problem, it.cure));
+        let unread = of(TlsOptions { authorities: Some(none.clone()), ..TlsOptions::default() });
+        let (flag, problem, cure) = unread.unwrap();
+        assert_eq!((&flag[..], &cure[..]), ("--tls-ca", "give a PEM file with --tls-ca"));
+        assert!(problem.starts_with("cannot read certificates: none; with --tls-key.pem: "));
+
+        let chain = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let (certificate, key) = (file("own.pem", chain), file("key; x.pem", ""));
+        let with = |certificate: &Path, key: &Path| {
+            let [certificate, key] = [certificate, key].map(Path::to_owned);
+            let identity = Some(Identity { certificate, key });
+            of(TlsOptions { insecure: true, identity, ..TlsOptions::default() }).unwrap()
+        };
+        assert_eq!(with(&none, &key).0, "--tls-cert");
+        let (flag, problem, cure) = with(&certificate, &key);
+        assert_eq!((&flag[..], &cure[..]), ("--tls-key", "give a PEM file with --tls-key"));
+        assert!(problem.ends_with("key; x.pem: it has no unencrypted key"), "{problem}");
+
+        assert_eq!(of(TlsOptions { insecure: true, ..TlsOptions::default() }), None);
     }
 }

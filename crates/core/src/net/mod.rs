@@ -20,7 +20,8 @@ mod unread;
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
 pub use endpoint::{
-    Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, addresses, server_config, tls_config,
+    CertificateError, Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, addresses,
+    server_config, tls_config,
 };
 pub use relay::{Cutter, Relay};
 pub use rest::rest_after;

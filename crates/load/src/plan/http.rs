@@ -210,7 +210,7 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     }
     let encrypted = list.requests.kinds().iter().any(|it| it.server.starts_with("https:"));
     let unusable = spec.tls.unusable().filter(|_| encrypted);
-    mistakes.extend(unusable.map(|(flag, problem, cure)| Invalid::new(flag, problem, cure)));
+    mistakes.extend(unusable.map(|it| Invalid::new(it.flag, it.problem, it.cure)));
 }
 
 /// Refuses what HTTP/2 does not have, and HTTP/2 itself if this build lacks it.
