@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::habits;
 use super::print::unwritten;
 use crate::driver::strike_secrets;
-use crate::mistake::strike_passwords;
+use crate::mistake::{BadValue, strike_passwords};
 use crate::report::shown;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -216,10 +216,11 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             if let Some(cure) = verb.and_then(|verb| habits::meant(flag, value, verb)) {
                 return (format!("{flag} does not take {value:?}"), cure);
             }
-            let source = error.source().map_or_else(String::new, ToString::to_string);
-            if let Some((problem, cure)) = source.split_once("; ") {
-                return (format!("{flag}: {problem}"), cure.to_owned());
+            let bad = error.source().and_then(|it| it.downcast_ref::<BadValue>());
+            if let Some(BadValue { problem, cure }) = bad {
+                return (format!("{flag}: {problem}"), cure.clone());
             }
+            let source = error.source().map_or_else(String::new, ToString::to_string);
             let number = error.source().and_then(|it| it.downcast_ref::<ParseIntError>());
             if number.is_some() {
                 let problem = format!("{flag}: {value:?} is not a whole number in range");
@@ -335,6 +336,21 @@ mod tests {
             ("get", "ab"),
         ] {
             assert!(!is_near(word, other), "{word} {other}");
+        }
+    }
+    #[test]
+    fn a_semicolon_in_a_value_does_not_begin_the_cure() {
+        let grammar = || {
+            let docs = clap::Arg::new("docs").long("docs").value_parser(crate::plan::count);
+            Command::new("springload").arg(docs)
+        };
+        for value in ["a; http://ann:secret@host", "ab"] {
+            let error = grammar().try_get_matches_from(["springload", "--docs", value]);
+            let (problem, cure) = mistake(&error.unwrap_err(), None);
+            assert_eq!(problem, format!("--docs: {value:?} is not a count"));
+            assert_eq!(cure, "give a whole number such as 50, 20k or 1M");
+            // Only problems have passwords of the user in them.
+            assert!(!line(&problem, &cure, "x").contains("secret"), "{value}");
         }
     }
 }

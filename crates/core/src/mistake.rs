@@ -43,6 +43,23 @@ impl Invalid {
     }
 }
 
+/// A value that cannot be read: what is wrong, how to fix it. Only who asked for it knows the flag.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {cure}")]
+pub struct BadValue {
+    /// What is wrong.
+    pub problem: String,
+    /// How to fix it.
+    pub cure: String,
+}
+
+impl BadValue {
+    /// A value with this problem and this cure.
+    pub fn new(problem: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { problem: problem.into(), cure: cure.into() }
+    }
+}
+
 impl std::error::Error for Invalid {}
 
 /// Lets `?` turn one mistake into a list.

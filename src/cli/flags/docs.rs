@@ -1,6 +1,7 @@
 //! The number of documents that a run stores before it measures.
 
 use crate::clock::SECOND_NS;
+use crate::mistake::BadValue;
 use crate::plan;
 
 /// The number of documents for `--docs auto`, unless time runs out first.
@@ -37,11 +38,12 @@ impl Docs {
 }
 
 /// Parses `auto` or a count.
-pub(in crate::cli) fn docs(text: &str) -> Result<Docs, String> {
+pub(in crate::cli) fn docs(text: &str) -> Result<Docs, BadValue> {
     if text == "auto" {
         return Ok(Docs::Auto);
     }
-    plan::count(text).map(Docs::Given).map_err(|error| format!("{error}, or auto"))
+    let or_auto = |it: BadValue| BadValue { cure: format!("{}, or auto", it.cure), ..it };
+    plan::count(text).map(Docs::Given).map_err(or_auto)
 }
 
 #[cfg(test)]
@@ -52,7 +54,7 @@ mod tests {
     fn documents_are_a_number_or_as_many_as_there_is_time_for() {
         assert_eq!(docs("auto"), Ok(Docs::Auto));
         assert_eq!(docs("20k"), Ok(Docs::Given(20_000)));
-        assert!(docs("many").unwrap_err().ends_with(", or auto"));
+        assert!(docs("many").unwrap_err().cure.ends_with(", or auto"));
         assert_eq!((Docs::Auto.most(), Docs::Auto.within_ns()), (100_000, Some(10_000_000_000)));
         assert_eq!((Docs::Given(7).most(), Docs::Given(7).within_ns()), (7, None));
     }

@@ -2,7 +2,9 @@
 
 use super::known::choice;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
+use crate::mistake::BadValue;
 use crate::plan::{self, Invalid, LoadSpec};
+use std::error::Error;
 
 /// The default duration, in nanoseconds.
 const DEFAULT_NS: u64 = 15_000_000_000;
@@ -32,11 +34,12 @@ impl Connections {
 }
 
 /// Parses `auto` or a count.
-pub(in crate::cli) fn connections(text: &str) -> Result<Connections, String> {
+pub(in crate::cli) fn connections(text: &str) -> Result<Connections, BadValue> {
     if text == "auto" {
         return Ok(Connections::Auto);
     }
-    plan::count(text).map(Connections::Given).map_err(|error| format!("{error}, or auto"))
+    let or_auto = |it: BadValue| BadValue { cure: format!("{}, or auto", it.cure), ..it };
+    plan::count(text).map(Connections::Given).map_err(or_auto)
 }
 
 /// When operations are due.
@@ -93,15 +96,16 @@ pub(in crate::cli) fn at_rate(rate: f64, max_in_flight: Option<u64>) -> LoadSpec
 struct Stages(Vec<Segment>);
 
 /// Parses `30s:1000,1m:1000..5000`.
-fn stages(text: &str) -> Result<Stages, String> {
-    let segment = |part: &str| {
+fn stages(text: &str) -> Result<Stages, Box<dyn Error + Send + Sync>> {
+    let segment = |part: &str| -> Result<Segment, Box<dyn Error + Send + Sync>> {
         let (time, rates) = part.split_once(':').ok_or_else(|| {
             format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000")
         })?;
         let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
         let length_ns = plan::duration_ns(time)?;
         if length_ns == 0 {
-            return Err(format!("{part:?} has no duration; give 30s:1000, for example"));
+            let problem = format!("{part:?} has no duration");
+            return Err(BadValue::new(problem, "give 30s:1000, for example").into());
         }
         Ok(Segment { length_ns, from: plan::rate(from)?, to: plan::rate(to)? })
     };
@@ -172,7 +176,7 @@ mod tests {
     fn connections_are_a_number_or_as_many_as_are_needed() {
         assert_eq!(connections("auto"), Ok(Connections::Auto));
         assert_eq!(connections("2k"), Ok(Connections::Given(2_000)));
-        assert!(connections("many").unwrap_err().ends_with(", or auto"));
+        assert!(connections("many").unwrap_err().cure.ends_with(", or auto"));
         let line = |words: &[&str]| {
             let words = ["springload", "--rate", "5"].iter().chain(words);
             Line::parse_from(words).load

@@ -7,7 +7,7 @@ use crate::cli::look;
 use crate::cli::verb::found::{Found, find};
 use crate::cli::verb::reading::record;
 use crate::compare::{CompareAsked, ComparedRun, Comparison, compare};
-use crate::plan::{Invalid, Quantity, ThresholdError};
+use crate::plan::{BadValue, Invalid, Quantity};
 use crate::record::{RunRecord, Standing};
 use crate::report::{ComparisonReport, Look, shown};
 use std::path::PathBuf;
@@ -88,11 +88,12 @@ pub(in crate::cli) fn status(comparison: &Comparison) -> Exit {
 }
 
 /// A share, such as `3%` or `0.03`.
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64, BadValue> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |it| (it.trim(), 100.0));
     let value = number.parse::<f64>().ok().map(|it| it / unit);
     let value = value.filter(|it| (0.0..=1.0).contains(it));
-    value.ok_or_else(|| format!("{text:?} is not a share; give 0% to 100%, such as 3%"))
+    let problem = || format!("{text:?} is not a share");
+    value.ok_or_else(|| BadValue::new(problem(), "give 0% to 100%, such as 3%"))
 }
 
 /// The figures to compare or draw, as named by the flag.
@@ -100,7 +101,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// # Errors
 /// Fails if one is not a figure of a run.
 pub(super) fn quantities(flag: &'static str, texts: &[String]) -> Result<Vec<Quantity>, Invalid> {
-    let wrong = |error: ThresholdError| Invalid::new(flag, error.problem, error.cure);
+    let wrong = |error: BadValue| Invalid::new(flag, error.problem, error.cure);
     texts.iter().map(|text| text.parse::<Quantity>().map_err(wrong)).collect()
 }
 

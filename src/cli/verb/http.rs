@@ -13,12 +13,14 @@ use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::baseline::gated;
 use crate::driver::SPEAKS_HTTP2;
+use crate::mistake::BadValue;
 use crate::plan::{
     self, Http2Plan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, Retry, UrlSource,
     check_http_as,
 };
 use crate::workload::UrlOrder;
 use clap::builder::PossibleValuesParser;
+use std::error::Error;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -122,13 +124,13 @@ pub(in crate::cli) struct Http {
 }
 
 /// The number of users that share a connection.
-fn streams(text: &str) -> Result<NonZeroU32, String> {
+fn streams(text: &str) -> Result<NonZeroU32, Box<dyn Error + Send + Sync>> {
     if !SPEAKS_HTTP2 {
         let cure = "build it with --features http2";
-        return Err(format!("this springload was built without HTTP/2; {cure}"));
+        return Err(BadValue::new("this springload was built without HTTP/2", cure).into());
     }
     let count = u32::try_from(plan::count(text)?).ok().and_then(NonZeroU32::new);
-    count.ok_or_else(|| "give at least 1".to_owned())
+    count.ok_or_else(|| "give at least 1".into())
 }
 
 /// The URLs of a command line; those from the file come first.
@@ -233,6 +235,7 @@ mod tests {
     fn a_build_without_http2_says_so_of_its_streams() {
         let refused = streams("4").err();
         assert_eq!(refused.is_none(), SPEAKS_HTTP2, "{refused:?}");
-        assert!(refused.is_none_or(|it| it.contains("built without HTTP/2; build it")));
+        let tells = |it: Box<dyn Error + Send + Sync>| it.to_string();
+        assert!(refused.map(tells).is_none_or(|it| it.contains("built without HTTP/2; build it")));
     }
 }

@@ -2,6 +2,7 @@
 //! identifiers can be recomputed and need not be stored.
 
 use crate::generate::{below, mix};
+use crate::mistake::BadValue;
 use crate::op::{Key, write_id};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -78,13 +79,14 @@ impl fmt::Display for Ids {
 }
 
 impl FromStr for Ids {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let bad = |problem: &str| BadValue::new(format!("{text:?}{problem}"), FORMS);
         let (kind, rest) =
             text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         let salt = || {
-            let wrong = |_| format!("{text:?}: a salt is a whole number; {FORMS}");
+            let wrong = |_| bad(": a salt is a whole number");
             rest.map_or(Ok(0), |digits| digits.parse().map_err(wrong))
         };
         match (kind, rest) {
@@ -94,15 +96,15 @@ impl FromStr for Ids {
             ("prefix", Some(rest)) => prefix(rest),
             ("partitions", Some(rest)) => {
                 let number = rest.parse().ok().filter(|number| *number > 0);
-                let wrong = || format!("{text:?}: N is how many partitions there are; {FORMS}");
+                let wrong = || bad(": N is how many partitions there are");
                 number.map(Self::Partitions).ok_or_else(wrong)
             }
-            _ => Err(format!("{text:?} is not a kind of identifier; {FORMS}")),
+            _ => Err(bad(" is not a kind of identifier")),
         }
     }
 }
 
-fn prefix(text: &str) -> Result<Ids, String> {
+fn prefix(text: &str) -> Result<Ids, BadValue> {
     let escaped = |c: char| c.is_control() || matches!(c, '"' | '\\');
     let problem = if text.is_empty() {
         "no text"
@@ -115,13 +117,14 @@ fn prefix(text: &str) -> Result<Ids, String> {
     } else {
         return Ok(Ids::Prefix(text.into()));
     };
-    Err(format!("\"prefix:{}\": {problem}; give one such as prefix:run1-", text.escape_debug()))
+    let problem = format!("\"prefix:{}\": {problem}", text.escape_debug());
+    Err(BadValue::new(problem, "give one such as prefix:run1-"))
 }
 
 impl TryFrom<String> for Ids {
-    type Error = String;
+    type Error = BadValue;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, BadValue> {
         text.parse()
     }
 }
@@ -213,7 +216,8 @@ mod tests {
             // Five standard deviations of a binomial around 1,000: 137.
             assert!(count.abs_diff(1_000) < 137 && partitioned[17].ends_with(":17"), "{count}");
         }
-        assert!("partitions:0".parse::<Ids>().unwrap_err().contains("how many partitions"));
+        let none = "partitions:0".parse::<Ids>().unwrap_err();
+        assert!(none.problem.ends_with(": N is how many partitions there are"), "{none}");
         for (text, digits) in [("random", 16), ("uuid", 32)] {
             let all = ids(text, 1, 0..1000);
             let hex = |id: &String| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -242,7 +246,7 @@ mod tests {
         let ids: Ids = serde_json::from_str(json).unwrap();
         assert_eq!(serde_json::to_string(&ids).unwrap(), json);
         for bad in ["", "prefix", "prefix:", "prefix:_x", "prefix:a\"b", "prefix:a\\b", "uuid:x"] {
-            assert!(bad.parse::<Ids>().is_err_and(|it| it.contains("; give ")), "{bad}");
+            assert!(bad.parse::<Ids>().is_err_and(|it| it.cure.starts_with("give ")), "{bad}");
         }
         assert!("sequential:1".parse::<Ids>().is_err());
         assert!(format!("prefix:{}", "x".repeat(201)).parse::<Ids>().is_err());

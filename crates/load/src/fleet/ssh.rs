@@ -8,6 +8,7 @@ use super::Channel;
 use super::pipe::{attach, ended, keep_end, last_line, last_words, spawn};
 use crate::clock::{Clock, Nanos};
 use crate::engine::Stop;
+use crate::mistake::BadValue;
 use ring::digest::{Context, SHA256};
 use std::fmt;
 use std::fs::File;
@@ -93,11 +94,11 @@ impl Hosts {
 }
 
 impl FromStr for Hosts {
-    type Err = String;
+    type Err = BadValue;
 
     /// Parses `host,user@host:2,[2001:db8::1]:3`: hosts, each with its number of agents, by default
     /// one.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let mut all: Vec<Host> = Vec::new();
         for part in text.split(',').map(str::trim) {
             let host = Host::read(part)?;
@@ -121,8 +122,9 @@ impl fmt::Display for Hosts {
 }
 
 impl Host {
-    fn read(part: &str) -> Result<Self, String> {
-        let wrong = |problem: &str, cure: &str| Err(format!("{part:?} {problem}; {cure}"));
+    fn read(part: &str) -> Result<Self, BadValue> {
+        let wrong =
+            |problem: &str, cure: &str| Err(BadValue::new(format!("{part:?} {problem}"), cure));
         let (user, place) = part.rsplit_once('@').map_or(("", part), |(user, rest)| (user, rest));
         let (address, count) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
             Some((address, "")) => (address, None),
@@ -391,8 +393,8 @@ mod tests {
             "a b",
             "a'b",
         ] {
-            let message = text.parse::<Hosts>().expect_err(text);
-            assert!(message.contains("; "), "{text}: {message}");
+            let error = text.parse::<Hosts>().expect_err(text);
+            assert!(error.problem.contains(' '), "{text}: {error}");
         }
     }
 

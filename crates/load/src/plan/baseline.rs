@@ -3,6 +3,7 @@
 
 use super::quantity::{Metric, Quantity, Span};
 use crate::measure::Statistic;
+use crate::mistake::BadValue;
 use serde::{Deserialize, Serialize};
 
 /// The largest `--max-regression`, in percent.
@@ -112,10 +113,11 @@ impl Baseline {
 ///
 /// # Errors
 /// Returns an error if it is not a percentage, or out of range.
-pub fn max_regression(text: &str) -> Result<f64, String> {
+pub fn max_regression(text: &str) -> Result<f64, BadValue> {
     let number = text.trim().trim_end_matches('%').trim_end();
     let percent = number.parse::<f64>().ok().filter(|it| (0.0..=MOST_PERCENT).contains(it));
-    percent.ok_or_else(|| format!("{text:?} is not a share; give a percentage such as 5%"))
+    let problem = || format!("{text:?} is not a share");
+    percent.ok_or_else(|| BadValue::new(problem(), "give a percentage such as 5%"))
 }
 
 #[cfg(test)]
@@ -143,8 +145,8 @@ mod tests {
         assert_eq!(max_regression(" 2.5 %"), Ok(2.5));
         assert_eq!(max_regression("0"), Ok(0.0));
         for wrong in ["", "%", "-1%", "x", "1e9", "NaN", "5ms"] {
-            let message = max_regression(wrong).unwrap_err();
-            assert!(message.contains("; give a percentage such as 5%"), "{message}");
+            let error = max_regression(wrong).unwrap_err();
+            assert_eq!(error.cure, "give a percentage such as 5%", "{error}");
         }
     }
 

@@ -31,7 +31,7 @@ pub use crate::driver::{
     Auth, BodyPlan, Existing, FeedKind, FollowPlan, Http2Plan, HttpPlan, Nouns, RequestPlan, Retry,
     TargetPlan, mask, strike_secret,
 };
-pub use crate::mistake::{Flagged, Invalid};
+pub use crate::mistake::{BadValue, Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use baseline::{Baseline, BaselineBy, BaselineFigure, BaselineRun, max_regression};
@@ -43,7 +43,7 @@ pub use observe::{ObservePlan, ObserveSpec};
 pub use operations::{definitions, learn_list, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
-pub use quantity::{Metric, Quantity, Span, ThresholdError};
+pub use quantity::{Metric, Quantity, Span};
 pub use replicate::{Link, REPLICATED, ReplicatePlan, ReplicateSpec, Topology};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};

@@ -1,24 +1,11 @@
 //! What can be judged about a run: `[SUBJECT.]METRIC`, such as `read.p99`.
 
 use crate::measure::{Count, Statistic};
+use crate::mistake::BadValue;
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// The reason a text is not a threshold, and the cure.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; {cure}")]
-pub struct ThresholdError {
-    /// What is wrong.
-    pub problem: String,
-    /// How to fix it.
-    pub cure: String,
-}
-
-pub(super) fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
-    ThresholdError { problem: problem.into(), cure: cure.into() }
-}
 
 /// The metrics of the grammar, for error messages.
 fn metrics() -> String {
@@ -136,15 +123,15 @@ impl fmt::Display for Metric {
 }
 
 impl FromStr for Quantity {
-    type Err = ThresholdError;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let text = text.trim();
         let (kind, name) = subject(text);
         let metric = Metric::parse(name).ok_or_else(|| unknown(text, name))?;
         if metric == Metric::Dropped && kind.is_some() {
             let problem = format!("{text:?}: drops are counted for all kinds together");
-            return Err(wrong(problem, "write all.dropped"));
+            return Err(BadValue::new(problem, "write all.dropped"));
         }
         Ok(Self { kind, metric })
     }
@@ -163,9 +150,9 @@ impl From<Quantity> for String {
 }
 
 impl TryFrom<String> for Quantity {
-    type Error = ThresholdError;
+    type Error = BadValue;
 
-    fn try_from(text: String) -> Result<Self, ThresholdError> {
+    fn try_from(text: String) -> Result<Self, BadValue> {
         text.parse()
     }
 }
@@ -189,15 +176,21 @@ fn subject(left: &str) -> (Option<OpKind>, &str) {
 }
 
 /// The error for the unknown part of `left`, with the valid words.
-fn unknown(left: &str, name: &str) -> ThresholdError {
+fn unknown(left: &str, name: &str) -> BadValue {
     if let Some((first, rest)) = name.split_once('.')
         && Metric::parse(rest).is_some()
     {
         let kinds = OpKind::BUILT_IN.map(OpKind::name).join(", ");
-        return wrong(format!("no operation {first:?} in {left:?}"), format!("give all, {kinds}"));
+        return BadValue::new(
+            format!("no operation {first:?} in {left:?}"),
+            format!("give all, {kinds}"),
+        );
     }
     if name.is_empty() || OpKind::named(name).is_some() || name == "all" {
-        return wrong(format!("no metric in {left:?}"), format!("give one of {}", metrics()));
+        return BadValue::new(
+            format!("no metric in {left:?}"),
+            format!("give one of {}", metrics()),
+        );
     }
-    wrong(format!("no metric {name:?}"), format!("give one of {}", metrics()))
+    BadValue::new(format!("no metric {name:?}"), format!("give one of {}", metrics()))
 }

@@ -3,8 +3,9 @@
 //!
 //! A threshold states what makes a run fail. It knows nothing about results: the record applies it.
 
-use super::quantity::{Metric, Quantity, ThresholdError, wrong};
+use super::quantity::{Metric, Quantity};
 use crate::clock::{Nanos, SECOND_NS};
+use crate::mistake::BadValue;
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -105,13 +106,13 @@ impl Limit {
     }
 
     /// Reads a number followed by `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing.
-    fn parse(text: &str) -> Result<Self, ThresholdError> {
+    fn parse(text: &str) -> Result<Self, BadValue> {
         if let Some(factor) = text.strip_suffix(BASELINE) {
             return Self::parse_factor(factor);
         }
         let bad = || {
             let cure = "give a number of 0 or more with its unit: us, ms, s, %, k or none";
-            wrong(format!("{text:?} is not a value"), cure)
+            BadValue::new(format!("{text:?} is not a value"), cure)
         };
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let number: f64 = text[..digits].parse().map_err(|_| bad())?;
@@ -139,7 +140,7 @@ impl Limit {
     }
 
     /// Reads `1.1 *`, or nothing, before the baseline.
-    fn parse_factor(text: &str) -> Result<Self, ThresholdError> {
+    fn parse_factor(text: &str) -> Result<Self, BadValue> {
         let text = text.trim();
         let number = match text.strip_suffix('*') {
             None if text.is_empty() => Some(1.0),
@@ -149,7 +150,7 @@ impl Limit {
         let in_range = |factor: &f64| (0.0..=MOST_FACTOR).contains(factor);
         number.filter(in_range).map(Self::Baseline).ok_or_else(|| {
             let problem = format!("{text:?} is not a multiple of the baseline");
-            wrong(problem, "write it like '1.1 * baseline'")
+            BadValue::new(problem, "write it like '1.1 * baseline'")
         })
     }
 }
@@ -179,11 +180,11 @@ impl Threshold {
 }
 
 impl FromStr for Threshold {
-    type Err = ThresholdError;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let Some(at) = text.find(['<', '>']) else {
-            return Err(wrong(format!("{text:?} has no >, >=, < or <="), EXAMPLE));
+            return Err(BadValue::new(format!("{text:?} has no >, >=, < or <="), EXAMPLE));
         };
         let (left, rest) = (text[..at].trim(), &text[at..]);
         let comparison = Comparison::ALL.into_iter().find(|one| rest.starts_with(one.sign()));
@@ -191,7 +192,9 @@ impl FromStr for Threshold {
         let limit = rest[comparison.sign().len()..].trim();
         let Quantity { kind, metric } = left.parse()?;
         let limit = Limit::parse(limit)?;
-        limit.fits(metric).map_err(|cure| wrong(format!("{limit} does not fit {metric}"), cure))?;
+        limit
+            .fits(metric)
+            .map_err(|cure| BadValue::new(format!("{limit} does not fit {metric}"), cure))?;
         Ok(Self { kind, metric, comparison, limit })
     }
 }
@@ -210,9 +213,9 @@ impl From<Threshold> for String {
 }
 
 impl TryFrom<String> for Threshold {
-    type Error = ThresholdError;
+    type Error = BadValue;
 
-    fn try_from(text: String) -> Result<Self, ThresholdError> {
+    fn try_from(text: String) -> Result<Self, BadValue> {
         text.parse()
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers as people write them: `20k`, `1M`, `30s`, `5m`, `create=2,read=3`.
 
 use crate::clock::{Nanos, SECOND_NS};
+use crate::mistake::BadValue;
 use crate::op::OpKind;
 use crate::workload::{Mix, OwnMix};
 
@@ -8,8 +9,11 @@ use crate::workload::{Mix, OwnMix};
 ///
 /// # Errors
 /// Returns a message showing what a count looks like.
-pub fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a count; give a whole number such as 50, 20k or 1M");
+pub fn count(text: &str) -> Result<u64, BadValue> {
+    let wrong = || {
+        let problem = format!("{text:?} is not a count");
+        BadValue::new(problem, "give a whole number such as 50, 20k or 1M")
+    };
     let (digits, factor) = match text.char_indices().next_back() {
         Some((end, 'k' | 'K')) => (&text[..end], 1_000),
         Some((end, 'm' | 'M')) => (&text[..end], 1_000_000),
@@ -41,9 +45,10 @@ fn number(digits: &str) -> Option<u64> {
 ///
 /// # Errors
 /// Returns a message showing what a size looks like.
-pub fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, BadValue> {
+    let problem = || format!("{text:?} is not a size");
     count(text.strip_suffix(['B', 'b']).unwrap_or(text))
-        .map_err(|_| format!("{text:?} is not a size; give bytes such as 500, 20k or 64MB"))
+        .map_err(|_| BadValue::new(problem(), "give bytes such as 500, 20k or 64MB"))
 }
 
 /// Reads a duration in nanoseconds: a number with `ms`, `s`, `m` or `h`, or several such parts; a
@@ -51,12 +56,10 @@ pub fn size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// Returns a message showing what a duration looks like.
-pub fn duration_ns(text: &str) -> Result<Nanos, String> {
+pub fn duration_ns(text: &str) -> Result<Nanos, BadValue> {
     let wrong = || {
-        format!(
-            "{text:?} is not a duration; give a time such as 500ms, 30s, 5m or \
-        1h30m"
-        )
+        let problem = format!("{text:?} is not a duration");
+        BadValue::new(problem, "give a time such as 500ms, 30s, 5m or 1h30m")
     };
     let (mut rest, mut sum) = (text.trim(), 0.0);
     if rest.is_empty() {
@@ -90,8 +93,11 @@ pub fn duration_ns(text: &str) -> Result<Nanos, String> {
 ///
 /// # Errors
 /// Returns a message showing what a rate looks like.
-pub fn rate(text: &str) -> Result<f64, String> {
-    let wrong = || format!("{text:?} is not a rate; give operations per second such as 500 or 10k");
+pub fn rate(text: &str) -> Result<f64, BadValue> {
+    let wrong = || {
+        let problem = format!("{text:?} is not a rate");
+        BadValue::new(problem, "give operations per second such as 500 or 10k")
+    };
     let plain = text.trim().trim_end_matches("/s");
     let (digits, factor) = match plain.char_indices().next_back() {
         Some((end, 'k' | 'K')) => (&plain[..end], 1e3),
@@ -109,23 +115,28 @@ pub fn rate(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// Returns a message showing what a mix looks like.
-pub fn mix(text: &str) -> Result<MixAsked, String> {
+pub fn mix(text: &str) -> Result<MixAsked, BadValue> {
     let (mut weights, mut own) = (Vec::new(), OwnMix::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (name, weight) = part
-            .split_once('=')
-            .ok_or_else(|| format!("{part:?} is not name=weight; write it like create=2,read=3"))?;
+        let (name, weight) = part.split_once('=').ok_or_else(|| {
+            let problem = format!("{part:?} is not name=weight");
+            BadValue::new(problem, "write it like create=2,read=3")
+        })?;
         let kind = Mix::KINDS.into_iter().find(|kind| kind.name() == name.trim());
         // Only the plan knows which others exist.
         let others = || OpKind::of_name(name.trim()).ok().filter(|kind| kind.is_own());
         let kind = kind.or_else(others).ok_or_else(|| {
             let kinds = Mix::KINDS.map(OpKind::name).join(", ");
-            format!("{:?} is not an operation; the mix is made of {kinds}", name.trim())
+            let problem = format!("{:?} is not an operation", name.trim());
+            BadValue::new(problem, format!("the mix is made of {kinds}"))
         })?;
         let weight = count(weight.trim())
             .ok()
             .filter(|&weight| weight <= 1_000_000_000)
-            .ok_or_else(|| format!("{weight:?} is not a weight; give a whole number up to 1G"))?;
+            .ok_or_else(|| {
+                let problem = format!("{weight:?} is not a weight");
+                BadValue::new(problem, "give a whole number up to 1G")
+            })?;
         if kind.is_own() {
             own.insert(kind, weight);
         } else {
@@ -134,9 +145,8 @@ pub fn mix(text: &str) -> Result<MixAsked, String> {
     }
     let mix: Mix = weights.into_iter().collect();
     if mix.sum() == 0 && own.values().all(|weight| *weight == 0) {
-        return Err(
-            "all weights are zero; give at least one positive weight, such as read=1".into()
-        );
+        let cure = "give at least one positive weight, such as read=1";
+        return Err(BadValue::new("all weights are zero", cure));
     }
     Ok(MixAsked { mix, own })
 }
@@ -157,16 +167,20 @@ pub(super) const MOST_LABEL: usize = 60;
 ///
 /// # Errors
 /// Returns a message if it is empty, too long or unprintable.
-pub fn label(text: &str) -> Result<String, String> {
+pub fn label(text: &str) -> Result<String, BadValue> {
     let label = text.trim();
     let length = label.chars().count();
     if label.chars().any(char::is_control) {
-        return Err(format!("{label:?} has unprintable characters; give one line of text"));
+        let problem = format!("{label:?} has unprintable characters");
+        return Err(BadValue::new(problem, "give one line of text"));
     }
     match length {
-        0 => Err("the label is empty; leave the flag out for none".to_owned()),
+        0 => Err(BadValue::new("the label is empty", "leave the flag out for none")),
         1..=MOST_LABEL => Ok(label.to_owned()),
-        _ => Err(format!("{length} characters are too many for a title; give at most 60")),
+        _ => {
+            let problem = format!("{length} characters are too many for a title");
+            Err(BadValue::new(problem, "give at most 60"))
+        }
     }
 }
 
@@ -198,7 +212,7 @@ mod tests {
             assert_eq!(count(text), Ok(value), "{text}");
         }
         for text in ["", "-1", "1.5", "k", "1e3", "99999999999G", "1..5M", "ten", "0x10", "+5"] {
-            assert!(count(text).unwrap_err().contains("20k"), "{text}");
+            assert!(count(text).unwrap_err().cure.contains("20k"), "{text}");
         }
     }
 
@@ -213,7 +227,7 @@ mod tests {
             ("\u{1b}[31m", "unprintable characters"),
             (&"x".repeat(61), "at most 60"),
         ] {
-            assert!(label(text).unwrap_err().contains(says), "{text:?}");
+            assert!(label(text).unwrap_err().to_string().contains(says), "{text:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a sweep varies: one axis per setting, all their combinations, in shuffled order.
 
 use crate::generate::{Stream, below, mix};
-use crate::plan::count;
+use crate::plan::{BadValue, count};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -39,10 +39,10 @@ impl Axis {
 }
 
 impl FromStr for Axis {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |problem: &str| format!("{text:?}: {problem}; {FORMS}");
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let wrong = |problem: &str| BadValue::new(format!("{text:?}: {problem}"), FORMS);
         let (name, list) = text.split_once('=').ok_or_else(|| wrong("no values"))?;
         let name = name.trim().trim_start_matches('-').replace('_', "-");
         if name.is_empty() {
@@ -149,7 +149,7 @@ mod tests {
             ("batch=0..1M+1", "more than 1000"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();
-            assert!(error.contains(says) && error.contains("FROM..TOxFACTOR"), "{error}");
+            assert!(error.problem.contains(says) && error.cure == FORMS, "{error}");
         }
     }
 

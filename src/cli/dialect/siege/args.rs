@@ -3,6 +3,7 @@
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
+use crate::mistake::BadValue;
 use crate::plan;
 use std::path::PathBuf;
 
@@ -123,7 +124,7 @@ pub(super) enum Reps {
 }
 
 /// Parses `--reps`.
-pub(super) fn reps(text: &str) -> Result<Reps, String> {
+pub(super) fn reps(text: &str) -> Result<Reps, BadValue> {
     if text.eq_ignore_ascii_case("once") {
         return Ok(Reps::Once);
     }
@@ -131,8 +132,11 @@ pub(super) fn reps(text: &str) -> Result<Reps, String> {
 }
 
 /// Parses siege's times, such as `30S`, `1m` or `2H`, to nanoseconds; a bare number is minutes.
-pub(super) fn time(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a time; give a number with S, M or H, such as 30S");
+pub(super) fn time(text: &str) -> Result<u64, BadValue> {
+    let wrong = || {
+        let problem = format!("{text:?} is not a time");
+        BadValue::new(problem, "give a number with S, M or H, such as 30S")
+    };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_s = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "s" => 1,
@@ -147,8 +151,11 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
 }
 
 /// Parses seconds to nanoseconds; a negative number is 0, as in siege.
-pub(super) fn delay(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a number of seconds; give 1 or 0.5, for example");
+pub(super) fn delay(text: &str) -> Result<u64, BadValue> {
+    let wrong = || {
+        let problem = format!("{text:?} is not a number of seconds");
+        BadValue::new(problem, "give 1 or 0.5, for example")
+    };
     let seconds: f64 = text.trim().parse().map_err(|_| wrong())?;
     if !seconds.is_finite() || seconds > 86_400.0 {
         return Err(wrong());

@@ -4,8 +4,9 @@
 use super::names;
 use super::yaml::{fill, text};
 use crate::clock::SECOND_NS;
-use crate::mistake::Invalid;
+use crate::mistake::{BadValue, Invalid};
 use crate::plan;
+use std::error::Error;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
@@ -57,21 +58,24 @@ struct Toleration {
 }
 
 impl FromStr for Pair {
-    type Err = String;
+    type Err = Box<dyn Error + Send + Sync>;
 
-    fn from_str(line: &str) -> Result<Self, String> {
+    fn from_str(line: &str) -> Result<Self, Self::Err> {
         let (key, value) = line.split_once('=').ok_or("give KEY=VALUE")?;
         let own = |part: &str| part.to_owned();
         let fits = is_key(key) && (value.is_empty() || is_label(value));
-        let wrong = || format!("{line:?} is not a label of Kubernetes; give KEY=VALUE");
-        fits.then(|| Self { key: own(key), value: own(value) }).ok_or_else(wrong)
+        if !fits {
+            let problem = format!("{line:?} is not a label of Kubernetes");
+            return Err(BadValue::new(problem, "give KEY=VALUE").into());
+        }
+        Ok(Self { key: own(key), value: own(value) })
     }
 }
 
 impl FromStr for Toleration {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(line: &str) -> Result<Self, String> {
+    fn from_str(line: &str) -> Result<Self, BadValue> {
         const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
         let (taint, effect) = match line.rsplit_once(':') {
             Some((taint, effect)) => (taint, Some(effect)),
@@ -82,12 +86,12 @@ impl FromStr for Toleration {
             None => (taint, None),
         };
         if effect.is_some_and(|it| !EFFECTS.contains(&it)) {
-            return Err(format!("{line:?} has no effect; give one of {}", EFFECTS.join(", ")));
+            let cure = format!("give one of {}", EFFECTS.join(", "));
+            return Err(BadValue::new(format!("{line:?} has no effect"), cure));
         }
         if !is_key(key) || value.is_some_and(|it| !it.is_empty() && !is_label(it)) {
-            return Err(format!(
-                "{line:?} is not a taint; give KEY, KEY=VALUE or KEY=VALUE:EFFECT"
-            ));
+            let cure = "give KEY, KEY=VALUE or KEY=VALUE:EFFECT";
+            return Err(BadValue::new(format!("{line:?} is not a taint"), cure));
         }
         let own = |part: &str| part.to_owned();
         Ok(Self { key: own(key), value: value.map(own), effect: effect.map(own) })

@@ -69,11 +69,12 @@ impl NodeArgs {
         let node = node.parse().ok().filter(known);
         let node =
             node.ok_or_else(|| format!("{text:?} is not about one of --nodes {}", self.nodes))?;
+        let duration = |text: &str| duration_ns(text).map_err(|error| error.to_string());
         let (from, to) = match time.split_once("..") {
-            Some((from, to)) => (from, Some(duration_ns(to)?)),
+            Some((from, to)) => (from, Some(duration(to)?)),
             None => (time, None),
         };
-        let from = duration_ns(from)?;
+        let from = duration(from)?;
         if to.is_some_and(|to| to <= from) {
             return Err(format!("{time:?} ends before it begins"));
         }

@@ -19,7 +19,7 @@ use crate::cli::verb::kept::{Kept as _, read};
 use crate::cli::verb::reading::record;
 use crate::cli::verb::study::{Place, Runs, as_stored, is_same, measured_before};
 use crate::fleet::Fleet;
-use crate::plan::{self, Invalid, Plan};
+use crate::plan::{self, BadValue, Invalid, Plan};
 use crate::redact::STRUCK;
 use crate::sweep::{Axis, CellRecord, CellResult, Definition, SweepRecord, shuffled};
 use cells::{Cells, definition, plans};
@@ -83,9 +83,10 @@ pub(in crate::cli) struct Sweep {
 const AGAINST: [(&str, &str, ()); 1] =
     [("docs", "Documents in the database, and its size in bytes if the server reports it", ())];
 
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64, BadValue> {
     let value = text.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 1.0);
-    value.ok_or_else(|| format!("{text:?} is not a share; give a number above 0, up to 1"))
+    let problem = || format!("{text:?} is not a share");
+    value.ok_or_else(|| BadValue::new(problem(), "give a number above 0, up to 1"))
 }
 
 impl Verb for Sweep {
