@@ -1,12 +1,17 @@
 //! The exit statuses of all verbs, and the error that a verb ends with.
 
 use super::look;
+use super::print::print;
 use crate::driver::TargetError;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::shown;
 use crate::run::RunError;
 use std::{fmt, io};
+
+/// The variable by which springload asks a springload that it starts itself to print the user's
+/// mistakes as JSON on stdout, too.
+pub(super) const AS_JSON: &str = "SPRINGLOAD_MISTAKES_AS_JSON";
 
 /// The exit status of the process. docs/exit-codes.md has the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +130,13 @@ pub(super) struct Trouble {
     exit: Exit,
     /// The message; empty if it was printed already.
     lines: Vec<String>,
+    /// The user's mistakes, if these are what the message tells.
+    mistakes: Vec<Invalid>,
 }
 
 impl Trouble {
     pub(super) fn new(exit: Exit, line: impl Into<String>) -> Self {
-        Self { exit, lines: vec![line.into()] }
+        Self { exit, lines: vec![line.into()], mistakes: Vec::new() }
     }
 
     /// The exit status of the verb.
@@ -142,7 +149,14 @@ impl Trouble {
         for line in &self.lines {
             eprintln!("error: {}", shown(line, look::ascii()));
         }
+        if !self.mistakes.is_empty() && std::env::var_os(AS_JSON).is_some() {
+            print(self.as_json().as_bytes());
+        }
         self.exit
+    }
+
+    fn as_json(&self) -> String {
+        serde_json::to_string(&self.mistakes).expect("mistakes are plain data")
     }
 }
 
@@ -155,19 +169,20 @@ impl fmt::Display for Trouble {
 /// The message was printed already.
 impl From<Exit> for Trouble {
     fn from(exit: Exit) -> Self {
-        Self { exit, lines: Vec::new() }
+        Self { exit, lines: Vec::new(), mistakes: Vec::new() }
     }
 }
 
 impl From<Vec<Invalid>> for Trouble {
     fn from(mistakes: Vec<Invalid>) -> Self {
-        Self { exit: Exit::Usage, lines: mistakes.iter().map(ToString::to_string).collect() }
+        let lines = mistakes.iter().map(ToString::to_string).collect();
+        Self { exit: Exit::Usage, lines, mistakes }
     }
 }
 
 impl From<Invalid> for Trouble {
     fn from(mistake: Invalid) -> Self {
-        Self::new(Exit::Usage, mistake.to_string())
+        vec![mistake].into()
     }
 }
 
@@ -212,5 +227,16 @@ mod tests {
             assert_eq!(Exit::worst(&exits), exit);
         }
         assert_eq!(Exit::worst(&[Exit::Passed; 2]), Exit::Passed);
+    }
+    #[test]
+    fn mistakes_can_be_read_again() {
+        let mistakes = [
+            Invalid::new("--agents", "60 agents; too many", "give fewer; or more connections"),
+            Invalid::new("-d", "none", "give one"),
+        ];
+        let trouble = Trouble::from(mistakes.to_vec());
+        assert_eq!(serde_json::from_str::<Vec<Invalid>>(&trouble.as_json()).unwrap(), mistakes);
+        assert_eq!(trouble.lines[0], mistakes[0].to_string());
+        assert_eq!(Trouble::new(Exit::Failed, "x").as_json(), "[]");
     }
 }

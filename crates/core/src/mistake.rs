@@ -2,11 +2,12 @@
 
 use crate::op::plain;
 use crate::redact::strike;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
 /// A mistake in the user's input: which flag, what is wrong, how to fix it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invalid {
     flag: String,
     problem: String,

@@ -1,6 +1,7 @@
 //! The coordinator's command line, as a container gets it.
 
 use super::manifest::BROKER;
+use crate::cli::exit::AS_JSON;
 use crate::cli::refusal::mistake;
 use crate::cli::secrets::without_secrets_after;
 use crate::clock::{Nanos, SECOND_NS};
@@ -108,16 +109,14 @@ impl<'a> Command<'a> {
         let output = std::process::Command::new(own)
             .args(args.chain(["--dry-run".to_owned()]))
             .env(BROKER, "amqp://localhost")
+            .env(AS_JSON, "1")
             .stdin(Stdio::null())
             .output()
             .ok()?;
-        let Ok(plan) = serde_json::from_slice::<Value>(&output.stdout) else {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let of_agents =
-                errors.lines().find_map(|line| line.strip_prefix("error: --agents: "))?;
-            let (problem, cure) = of_agents.split_once("; ").unwrap_or((of_agents, ""));
-            return Some(Invalid::new("--agents", problem, cure));
-        };
+        if let Ok(mistakes) = serde_json::from_slice::<Vec<Invalid>>(&output.stdout) {
+            return mistakes.into_iter().find(|it| it.flag() == "--agents");
+        }
+        let plan: Value = serde_json::from_slice(&output.stdout).ok()?;
         let lengths = plan["stages"].as_array()?.iter().map(|stage| stage["length_ns"].as_u64());
         let length_ns: Nanos = lengths.flatten().sum();
         (length_ns >= deadline_ns).then(|| {
