@@ -35,13 +35,16 @@ pub struct NodeCopies {
     /// The reason these are not known: not all of its copies could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The status of the answer that was given in place of a copy, if that is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 999)))]
+    pub status: Option<u16>,
 }
 
 impl NodeCopies {
     /// Whether this user may not read its copies, so that trying again is of no use.
-    pub fn are_refused(&self) -> bool {
-        let refuses = |why: &String| why.starts_with("status 401") || why.starts_with("status 403");
-        self.problem.as_ref().is_some_and(refuses)
+    pub const fn are_refused(&self) -> bool {
+        matches!(self.status, Some(401 | 403))
     }
 }
 
@@ -55,5 +58,24 @@ impl Copies {
     pub fn are_alike(&self) -> bool {
         let whole = |it: &NodeCopies| it.problem.is_none();
         self.problem.is_none() && self.nodes.iter().all(whole) && !self.differ()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_refused_by_a_status_and_not_by_words() {
+        let refused = |status: Option<u16>, words: &str| {
+            let problem = Some(words.to_owned());
+            NodeCopies { problem, status, ..NodeCopies::default() }.are_refused()
+        };
+        assert!(refused(Some(401), "no") && refused(Some(403), "You are not a server admin"));
+        for (status, words) in [(Some(500), "status 403"), (Some(404), "no"), (None, "status 401")]
+        {
+            assert!(!refused(status, words), "{status:?} {words}");
+        }
+        assert!(!NodeCopies::default().are_refused());
     }
 }

@@ -55,7 +55,9 @@ impl CouchPlan {
                 };
                 match read(admin, asked, shard, &hasher).await {
                     Ok(copy) => all.push((node, copy)),
-                    Err(why) => sum.problem = Some(why),
+                    Err(Unread { why, status }) => {
+                        (sum.problem, sum.status) = (Some(why), status);
+                    }
                 }
             }
             compare(&all, &mut found);
@@ -126,33 +128,48 @@ struct Changed<'a> {
     rev: Cow<'a, str>,
 }
 
-/// Reads a node's whole copy of a shard; the error is the reason why it cannot be read.
+/// Why a copy cannot be read.
+struct Unread {
+    why: String,
+    /// That of the answer, if it is not the one asked for.
+    status: Option<u16>,
+}
+
+impl Unread {
+    fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), status: None }
+    }
+}
+
+/// Reads a node's whole copy of a shard.
 async fn read(
     admin: &mut Admin,
     node: &str,
     shard: &str,
     hasher: &RandomState,
-) -> Result<Copy, String> {
+) -> Result<Copy, Unread> {
     let (mut copy, mut since) = (Copy::new(), 0);
     loop {
         let path = format!("/_node/{node}/{shard}/_changes?since={since}&limit={PAGE}");
-        let (status, answer) =
-            admin.request("GET", &path, None).await.map_err(|error| error.to_string())?;
+        let answered = admin.request("GET", &path, None).await;
+        let (status, answer) = answered.map_err(|error| Unread::because(error.to_string()))?;
         if status != 200 {
             let reason = answer["reason"].as_str().unwrap_or("no reason given");
-            return Err(format!("status {status} ({})", reason.trim_end_matches('.')));
+            let why = format!("status {status} ({})", reason.trim_end_matches('.'));
+            return Err(Unread { why, status: Some(status) });
         }
         let Ok(Changes { results }) = serde_json::from_slice(admin.body()) else {
-            return Err("its answer is not a list of changes".to_owned());
+            return Err(Unread::because("its answer is not a list of changes"));
         };
         let count = results.len();
         for Change { seq, id, changes } in results {
             if seq <= since && since > 0 {
-                return Err("its changes are not in order".to_owned());
+                return Err(Unread::because("its changes are not in order"));
             }
             since = seq;
             let first = changes.first().and_then(|it| revision(&it.rev));
-            copy.insert(hasher.hash_one(&*id), first.ok_or("a change has no revision")?);
+            let first = first.ok_or_else(|| Unread::because("a change has no revision"))?;
+            copy.insert(hasher.hash_one(&*id), first);
         }
         if count < PAGE {
             return Ok(copy);

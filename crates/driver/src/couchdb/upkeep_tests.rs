@@ -257,6 +257,8 @@ async fn copies_of_a_database_are_compared_node_by_node() {
         ("c@x", 0, 0, 0, Some("status 404 (no copy)")),
     ];
     assert_eq!(compared.collect::<Vec<_>>(), wanted);
+    let statuses: Vec<_> = copies.nodes.iter().map(|it| it.status).collect();
+    assert_eq!(statuses, [None, None, Some(404)]);
 }
 
 /// What a node answers with in place of changes, and what is reported about it.
