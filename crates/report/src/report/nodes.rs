@@ -63,11 +63,7 @@ pub(super) fn gone_s(node: &NodeSummary, stage: &StageRecord) -> f64 {
 
 /// What happened to the connections of a node that was gone.
 pub(super) fn words(node: &NodeSummary, it: &Unreachable, stage: &StageRecord) -> String {
-    let host = host(&node.url);
-    let mut words = match it.to_s {
-        Some(_) => format!("node {host} was gone for {}", length(lasted_s(it, stage))),
-        None => format!("node {host} was gone until the end"),
-    };
+    let mut words = caption(node, it, stage);
     if it.moved > 0 {
         let s = if it.moved == 1 { "" } else { "s" };
         let _ = write!(words, ": {} connection{s} moved", grouped(it.moved));
@@ -76,6 +72,15 @@ pub(super) fn words(node: &NodeSummary, it: &Unreachable, stage: &StageRecord) -
         let _ = write!(words, ", {} came back", grouped(it.returned));
     }
     words
+}
+
+/// The same without what became of its connections.
+pub(super) fn caption(node: &NodeSummary, it: &Unreachable, stage: &StageRecord) -> String {
+    let host = host(&node.url);
+    match it.to_s {
+        Some(_) => format!("node {host} was gone for {}", length(lasted_s(it, stage))),
+        None => format!("node {host} was gone until the end"),
+    }
 }
 
 /// The section of the text report with all figures about the nodes of a stage.

@@ -36,6 +36,8 @@ pub(super) struct Event {
     pub(super) kind: EventKind,
     /// What happened, without its time: `no answer for 0.8 s`.
     pub(super) words: String,
+    /// The same in short, for a band in a chart: without the reason, and what came of it.
+    pub(super) caption: String,
 }
 
 /// What happened, most important first.
@@ -106,7 +108,14 @@ fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
 }
 
 fn of_span(span: &Span, kind: EventKind, words: String) -> Event {
-    Event { stage: 0, at_s: span.from_s, length_s: Some(span.length_s), kind, words }
+    Event {
+        stage: 0,
+        at_s: span.from_s,
+        length_s: Some(span.length_s),
+        kind,
+        caption: words.clone(),
+        words,
+    }
 }
 
 /// Outages, and what failed in them.
@@ -116,8 +125,9 @@ fn outages(stage: &StageRecord) -> Vec<Event> {
     let why = why.map_or_else(String::new, |it| format!(": {}", it.why()));
     let event = |span: &Span| {
         let (what, span) = stage.away_words(*span);
-        let words = format!("{what} for {}{why}", length(span.length_s));
-        of_span(&span, EventKind::Outage, words)
+        let caption = format!("{what} for {}", length(span.length_s));
+        let words = format!("{caption}{why}");
+        Event { caption, ..of_span(&span, EventKind::Outage, words) }
     };
     stage.outage.spans.iter().map(event).collect()
 }
@@ -146,6 +156,7 @@ fn gone(stage: &StageRecord) -> Vec<Event> {
         length_s: Some(nodes::lasted_s(it, stage)),
         kind: EventKind::NodeGone,
         words: nodes::words(node, it, stage),
+        caption: nodes::caption(node, it, stage),
     })
     .collect()
 }
@@ -188,8 +199,9 @@ fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let event = |((_, why), (at_s, agents)): ((u64, &str), (f64, Vec<usize>))| {
         let s = if agents.len() == 1 { "" } else { "s" };
         let (numbers, of) = (agent_numbers(&agents), record.agents.len());
-        let words = format!("agent{s} {numbers} of {of} lost: {why}");
-        Event { stage: 0, at_s, length_s: None, kind: EventKind::AgentsLost, words }
+        let caption = format!("agent{s} {numbers} of {of} lost");
+        let words = format!("{caption}: {why}");
+        Event { stage: 0, at_s, length_s: None, kind: EventKind::AgentsLost, words, caption }
     };
     losses.into_iter().map(event).collect()
 }
@@ -249,9 +261,10 @@ fn burst(
     let why = why.map_or_else(|| class.words(), Failed::why);
     let what = if count == 1 { "operation" } else { "operations" };
     let until = if to - from > 1 { format!(", until {}", at(to_s)) } else { String::new() };
-    let words = format!("{} {what} failed ({why}){until}", grouped(count));
+    let caption = format!("{} {what} failed", grouped(count));
+    let words = format!("{caption} ({why}){until}");
     let length_s = Some(to_s - from_s);
-    Some(Event { stage: 0, at_s: from_s, length_s, kind: EventKind::Failures, words })
+    Some(Event { stage: 0, at_s: from_s, length_s, kind: EventKind::Failures, words, caption })
 }
 
 /// How far a load had got at some moment.
@@ -291,10 +304,10 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
     let length_s = Some(at_s - since.at_s).filter(|length_s| *length_s > 0.0)?;
     let served = decimal((end.ended - since.ended) / length_s, 0);
     let offered = decimal((end.due - since.due) / length_s, 0);
-    let words =
-        format!("the server did not keep up from here on: {served}/s of {offered}/s served");
+    let caption = "the server did not keep up from here on".to_owned();
+    let words = format!("{caption}: {served}/s of {offered}/s served");
     let kind = EventKind::Behind;
-    Some(Event { stage: 0, at_s: since.at_s, length_s: None, kind, words })
+    Some(Event { stage: 0, at_s: since.at_s, length_s: None, kind, words, caption })
 }
 
 /// When more than `least` requests began to wait. The seconds are given by their two ends.

@@ -29,6 +29,10 @@ fn event_lines(record: &RunRecord) -> Vec<String> {
     story(record).iter().map(Event::line).collect()
 }
 
+fn captions(record: &RunRecord) -> Vec<String> {
+    story(record).into_iter().map(|it| it.caption).collect()
+}
+
 fn span(from_s: f64, length_s: f64) -> Span {
     Span { from_s, length_s }
 }
@@ -61,6 +65,8 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     // It did respond, if only with errors.
     (record.stages[0].outage.answered, record.stages[0].silences) = (true, Vec::new());
     assert_eq!(event_lines(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
+    // A band has no room for the reason.
+    assert_eq!(captions(&record), ["nothing succeeded for 2.2 s"]);
 }
 
 #[test]
@@ -191,6 +197,12 @@ fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
         "1.0 s: no answer from node a:2 on any of its connections for 0.5 s",
     ];
     assert_eq!(lines(&record, &events, false), expected);
+    let gone = "node a:1 was gone for 4.0 s";
+    assert_eq!(captions(&record)[0], gone);
+    // Connections that were opened at another node from the start only came back.
+    record.stages[0].nodes[0].unreachable[0].moved = 0;
+    assert_eq!(event_lines(&record)[0], format!("4.0 s: {gone}, 17 came back"));
+    assert_eq!(captions(&record)[0], gone);
 }
 
 /// Only the hundred longest are stored: their sum is not the total.

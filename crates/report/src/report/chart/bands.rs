@@ -28,12 +28,11 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
             // The other charts show failures and the backlog; losses are handled below.
             EventKind::Failures | EventKind::Behind | EventKind::AgentsLost => continue,
         };
-        let words = event.words.split(": ").next().unwrap_or(&event.words);
         bands.push(Band {
             from_s: event.at_s,
             to_s: event.at_s + event.length_s.unwrap_or(0.0),
             what,
-            text: words.to_owned(),
+            text: event.caption.clone(),
         });
     }
     bands.extend(part.busy.iter().map(|it| Band {
