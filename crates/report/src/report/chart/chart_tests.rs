@@ -170,6 +170,34 @@ fn a_chart_is_described_in_words() {
     assert!(heat.contains("most requests, ") && heat.contains(" around 2.5 s"), "{heat}");
 }
 
+/// Tables and meters have names of their own.
+#[test]
+fn units_and_times_are_not_guessed_from_titles() {
+    let words = |title: &str, says_time, y: ChartAxis| {
+        let line = Line {
+            name: "rate".to_owned(),
+            tone: 0,
+            stroke: Stroke::Solid,
+            hidden: false,
+            x: vec![0.5, 1.5],
+            y: vec![Some(3.0); 2],
+        };
+        let chart = Chart::new(ChartKind::Server, title, ChartAxis::time(), y);
+        Chart { lines: vec![line], says_time, ..chart }.finished().words
+    };
+    let plain = |title: &str| ChartAxis::new(title, Scale::Linear);
+    for (title, says_time, y, expected) in [
+        ("Jobs", false, ChartAxis::per_second("jobs"), "Jobs over time: 3/s throughout"),
+        ("Jobs over time", true, plain("jobs"), "Jobs over time: 3 throughout"),
+        ("Jobs", false, ChartAxis::in_ms("a job", Scale::Log), "Jobs over time: 3 ms throughout"),
+        ("Jobs", false, plain("jobs per second"), "Jobs over time: 3 throughout"),
+        ("Jobs", false, plain("jobs, ms"), "Jobs over time: 3 throughout"),
+        ("Over time", false, plain(""), "Over time over time: 3 throughout"),
+    ] {
+        assert_eq!(words(title, says_time, y), expected);
+    }
+}
+
 #[test]
 fn silences_are_bands_over_time() {
     let mut run = run(3.0, &[(0, 100, 0), (2, 300, 0)]);

@@ -2,7 +2,7 @@
 
 use super::timeline::Stretch;
 use super::view::{Part, View};
-use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Stroke};
 use crate::op::Failure;
 use crate::report::words::capital;
 
@@ -29,7 +29,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     let many = capital(view.nouns().many);
     let of_failures = || format!("{many} whose operation failed, by cause.");
     let note = if none { "Nothing failed.".to_owned() } else { of_failures() };
-    let y = ChartAxis::new("failures per second", Scale::Linear);
+    let y = ChartAxis::per_second("failures");
     Chart { note, lines, ..Chart::new(ChartKind::Errors, "Errors", ChartAxis::time(), y) }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
             ChartKind::Heatmap,
             view.name(part, "Heat map of response times"),
             ChartAxis::time(),
-            ChartAxis::new("response time, ms", Scale::Log),
+            ChartAxis::in_ms("response time", Scale::Log),
         )
     };
     view.parts.iter().map(chart).collect()

@@ -17,13 +17,14 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     if lines.iter().all(|line| line.x.is_empty()) {
         return Vec::new();
     }
-    let y = ChartAxis::new("longest lag of a marker, ms", Scale::Log);
+    let y = ChartAxis::in_ms("longest lag of a marker", Scale::Log);
     let title = "Longest lag over time";
     vec![Chart {
         note: "By the second in which the marker was written; a gap is a time without a marker \
                that was seen."
             .to_owned(),
         lines,
+        says_time: true,
         ..Chart::new(ChartKind::Lag, title, ChartAxis::time(), y)
     }]
 }

@@ -36,10 +36,11 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         note += &missing.join(", ");
         note += ".";
     }
-    let y = ChartAxis::new("time per request, ms", Scale::Log);
+    let y = ChartAxis::in_ms("time per request", Scale::Log);
     Chart {
         note,
         lines,
+        says_time: true,
         ..Chart::new(ChartKind::Latency, "Latency over time", ChartAxis::time(), y)
     }
 }

@@ -34,13 +34,13 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         (
             (ChartKind::Latency, "Response times by load"),
             " Where times rise steeply, the server is saturated.",
-            ChartAxis::new("response time, ms", of_times),
+            ChartAxis::in_ms("response time", of_times),
             times,
         ),
         (
             (ChartKind::Throughput, "Rate by load"),
             " Where the line bends, more load achieves nothing more.",
-            ChartAxis::new(format!("{many} per second"), Scale::Linear),
+            ChartAxis::per_second(many),
             served,
         ),
         (

@@ -94,6 +94,9 @@ impl fmt::Display for ChartKind {
 pub(super) struct Chart {
     pub(super) kind: ChartKind,
     pub(super) title: String,
+    /// Whether the title says that it is over time.
+    #[serde(skip)]
+    pub(super) says_time: bool,
     /// How to read it, in one sentence.
     pub(super) note: String,
     /// What it shows, in words.
@@ -145,6 +148,9 @@ pub(super) enum What {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ChartAxis {
     pub(super) title: String,
+    /// The unit, to follow a number in words; empty for none.
+    #[serde(skip)]
+    pub(super) unit: &'static str,
     pub(super) scale: Scale,
     /// The names of the values 0, 1 and so on, if they are not numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -227,6 +233,7 @@ impl Chart {
         Self {
             kind,
             title: title.into(),
+            says_time: false,
             note: String::new(),
             words: String::new(),
             legend: false,
@@ -281,7 +288,17 @@ const SERVICE_LEFT_OUT: &str = " Service times are the same to within 3 %, and l
 
 impl ChartAxis {
     fn new(title: impl Into<String>, scale: Scale) -> Self {
-        Self { title: title.into(), scale, names: Vec::new(), end: None }
+        Self { title: title.into(), unit: "", scale, names: Vec::new(), end: None }
+    }
+
+    /// Times of `what`, in milliseconds.
+    fn in_ms(what: &str, scale: Scale) -> Self {
+        Self { unit: " ms", ..Self::new(format!("{what}, ms"), scale) }
+    }
+
+    /// How many of `what` there are in a second.
+    fn per_second(what: &str) -> Self {
+        Self { unit: "/s", ..Self::new(format!("{what} per second"), Scale::Linear) }
     }
 
     fn time() -> Self {

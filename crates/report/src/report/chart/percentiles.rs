@@ -33,7 +33,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     fewer than ten samples lie beyond.";
     let note = format!("{note}{}", if left_out { SERVICE_LEFT_OUT } else { "" });
     let x = ChartAxis::new("percentile, %", Scale::Nines);
-    let y = ChartAxis::new("time per request, ms", Scale::Log);
+    let y = ChartAxis::in_ms("time per request", Scale::Log);
     Chart { note, lines, ..Chart::new(ChartKind::Percentiles, "Latency by percentile", x, y) }
 }
 

@@ -11,8 +11,7 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
     Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }
 }
 
-fn chart(title: String, note: &str, x: ChartAxis, y: &str, lines: Vec<Line>) -> Chart {
-    let y = ChartAxis::new(y, Scale::Linear);
+fn chart(title: String, note: &str, x: ChartAxis, y: ChartAxis, lines: Vec<Line>) -> Chart {
     let chart = Chart::new(ChartKind::Throughput, title, x, y);
     Chart { note: note.to_owned(), lines, ..chart }.finished()
 }
@@ -74,7 +73,7 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)], counted: Nouns) ->
         "Rate by size of the database".to_owned(),
         "Each line is one fill, dotted while the server was away.",
         ChartAxis::new(format!("{many} in the {place}"), Scale::Linear),
-        &format!("{many} per second"),
+        ChartAxis::per_second(many),
         curves.iter().enumerate().flat_map(lines).collect(),
     )
 }
@@ -132,7 +131,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
             format!("Rate by {}", axis.name),
             "The median of all runs with the same settings.",
             ChartAxis { names, ..ChartAxis::new(axis.name.clone(), scale) },
-            &format!("{} per second", sweep.counted().many),
+            ChartAxis::per_second(sweep.counted().many),
             lines.into_iter().enumerate().map(line).collect(),
         ))
     };
@@ -182,7 +181,7 @@ pub(in crate::report) fn burst(
         title.to_owned(),
         "Each point is one second; the last, partial second is left out.",
         ChartAxis::new("time (s)", Scale::Linear),
-        &format!("number of {actions}"),
+        ChartAxis::new(format!("number of {actions}"), Scale::Linear),
         vec![solid(name.to_owned(), 0, (x, y))],
     )
 }

@@ -39,14 +39,15 @@ fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
 
 fn chart(source: &Source, column: &Column) -> Chart {
     let meter = &column.meter;
-    let unit = match &*meter.unit {
-        "" => "number",
-        "bytes" => "MB",
-        "bytes per second" => "MB per second",
-        unit => unit,
+    let y = match &*meter.unit {
+        "bytes per second" => ChartAxis::per_second("MB"),
+        "seconds per second" => ChartAxis::per_second("seconds"),
+        "per second" => ChartAxis { unit: "/s", ..ChartAxis::new("per second", Scale::Linear) },
+        "" => ChartAxis::new("number", Scale::Linear),
+        "bytes" => ChartAxis::new("MB", Scale::Linear),
+        unit => ChartAxis::new(unit, Scale::Linear),
     };
     let whose = if source.machine { "Machine" } else { "Server" };
-    let y = ChartAxis::new(unit, Scale::Linear);
     Chart {
         note: "As the server says itself; a gap is a time without an answer.".to_owned(),
         ..Chart::new(ChartKind::Server, format!("{whose}: {}", meter.about), ChartAxis::time(), y)

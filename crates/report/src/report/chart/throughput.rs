@@ -1,7 +1,7 @@
 //! Offered and served load over time.
 
 use super::view::{Part, View};
-use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Stroke};
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let unit = view.unit();
@@ -27,7 +27,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     } else {
         "A closed loop: each connection waits for its answer, so the server sets the pace."
     };
-    let y = ChartAxis::new(format!("{unit} per second"), Scale::Linear);
+    let y = ChartAxis::per_second(unit);
     let chart = Chart::new(ChartKind::Throughput, "Throughput", ChartAxis::time(), y);
     Chart { note: note.to_owned(), lines, ..chart }
 }

@@ -18,12 +18,12 @@ pub(in crate::report) fn of_trend(trend: &Trend) -> Vec<Chart> {
 }
 
 fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
-    let of_rate = format!("{} per second", group.counted.many);
-    let (kind, unit, factor) = match series.unit {
-        Unit::Us => (ChartKind::Latency, "time, ms", 1e-3),
-        Unit::Percent => (ChartKind::Throughput, "share, %", 1.0),
-        Unit::Count => (ChartKind::Throughput, "number", 1.0),
-        Unit::PerSecond => (ChartKind::Throughput, &*of_rate, 1.0),
+    let plain = |title| ChartAxis::new(title, Scale::Linear);
+    let (kind, y_axis, factor) = match series.unit {
+        Unit::Us => (ChartKind::Latency, ChartAxis::in_ms("time", Scale::Linear), 1e-3),
+        Unit::Percent => (ChartKind::Throughput, plain("share, %"), 1.0),
+        Unit::Count => (ChartKind::Throughput, plain("number"), 1.0),
+        Unit::PerSecond => (ChartKind::Throughput, ChartAxis::per_second(group.counted.many), 1.0),
     };
     let day = |started_at: &str| started_at.get(..10).unwrap_or(started_at).to_owned();
     let names = group.runs.iter().map(|run| day(&run.started_at)).collect();
@@ -37,7 +37,6 @@ fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
         y: series.values.iter().map(|value| value.map(|it| it * factor)).collect(),
     };
     let x_axis = ChartAxis { names, ..ChartAxis::new("run of", Scale::Linear) };
-    let y_axis = ChartAxis::new(unit, Scale::Linear);
     let chart = Chart::new(kind, format!("{lead}{}", name(series)), x_axis, y_axis);
     Chart {
         note: note(group, series),

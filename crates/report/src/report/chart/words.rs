@@ -10,7 +10,7 @@ const MOST_POINTS: usize = 8;
 
 /// What a chart shows, in one sentence without its full stop.
 pub(super) fn words(chart: &Chart) -> String {
-    let over_time = chart.x.scale == Scale::Time && !chart.title.contains("over time");
+    let over_time = chart.x.scale == Scale::Time && !chart.says_time;
     let title = format!("{}{}", chart.title, if over_time { " over time" } else { "" });
     let description = match (&chart.cells, &chart.map) {
         (Some(cells), _) => of_cells(cells),
@@ -36,17 +36,6 @@ fn short(value: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
-    }
-}
-
-/// The unit to write after a value on an axis.
-fn unit(axis: &ChartAxis) -> &'static str {
-    if axis.title.ends_with(", ms") {
-        " ms"
-    } else if axis.title.ends_with("per second") {
-        "/s"
-    } else {
-        ""
     }
 }
 
@@ -79,7 +68,7 @@ fn of_lines(chart: &Chart) -> String {
 fn of_line(chart: &Chart, line: &Line) -> Option<String> {
     let points = line.x.iter().zip(&line.y);
     let points: Vec<(f64, f64)> = points.filter_map(|(&x, y)| Some((x, (*y)?))).collect();
-    let value = |y: f64| format!("{}{}", short(y), unit(&chart.y));
+    let value = |y: f64| format!("{}{}", short(y), chart.y.unit);
     let at = |(x, y): (f64, f64)| format!("{} at {}", value(y), place(&chart.x, x));
     let name = if chart.legend { format!("{} ", line.name) } else { String::new() };
     let by_value = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);

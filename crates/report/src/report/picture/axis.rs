@@ -185,7 +185,13 @@ mod tests {
 
     /// The labels along an axis.
     fn names(scale: Scale, values: &[f64], pixels: (f64, f64)) -> Vec<String> {
-        let axis = chart::ChartAxis { title: String::new(), scale, names: Vec::new(), end: None };
+        let axis = chart::ChartAxis {
+            title: String::new(),
+            unit: "",
+            scale,
+            names: Vec::new(),
+            end: None,
+        };
         let places = Places::new(&axis, values.iter().copied(), pixels);
         places.ticks.into_iter().map(|(_, name)| name).collect()
     }
