@@ -269,6 +269,7 @@ fn other_verbs_are_searched_by_their_own_command_lines() {
         let verb = words.iter().find(|word| **word != "springload").expect("a verb");
         let begins = format!("springload {verb} ");
         assert!(found["step_command"].as_str().expect("words").starts_with(&begins), "{found:#}");
+        assert_eq!(found["step_verb"], *verb, "{found:#}");
         assert!(found["command"].as_str().expect("words").contains(" -- "), "{found:#}");
         assert_eq!(found["nodes"], nodes, "{words:?}");
         assert!(found["target"].as_str().expect("an address").contains("127.0.0.1:"), "{found:#}");

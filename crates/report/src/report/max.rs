@@ -80,9 +80,11 @@ fn best(max: &MaxRecord) -> String {
 
 /// The requirements on the server, and its address.
 pub(super) fn subject(max: &MaxRecord) -> String {
-    let place = match max.step_command.strip_prefix("springload ") {
+    let place = match max.step_verb() {
         // Verbs other than `run` name the server themselves.
-        Some(words) if words.split(' ').next() != Some("run") => words,
+        Some(verb) if verb != "run" => {
+            max.step_command.strip_prefix("springload ").unwrap_or(&max.step_command)
+        }
         _ => max.target.as_deref().unwrap_or("embedded stand-ins, one per step"),
     };
     format!("{place} · {}", limits(&max.slo))
@@ -195,6 +197,7 @@ pub(super) mod tests {
             counted: crate::plan::Nouns::default(),
             command: "springload max localhost:5984".to_owned(),
             step_command: "springload run localhost:5984".to_owned(),
+            step_verb: Some("run".to_owned()),
             slo: vec!["read.p99 < 20ms".parse().unwrap()],
             searched: Searched::Rate,
             seed: 42,
@@ -262,5 +265,24 @@ pub(super) mod tests {
         let failed = max(Ended::Failed, Vec::new());
         assert_eq!(verdict(&failed).words, "a run could not be carried out");
         assert!(max_text(&failed).starts_with("✗ a run"));
+    }
+    #[test]
+    fn the_server_is_in_the_words_of_verbs_other_than_run() {
+        let of = |verb: Option<&str>, words: &str| {
+            let (step_verb, step_command) = (verb.map(str::to_owned), words.to_owned());
+            let max = MaxRecord { step_verb, step_command, ..max(Ended::Stopped, Vec::new()) };
+            subject(&max).split(" · ").next().unwrap().to_owned()
+        };
+        let target = "http://localhost:5984";
+        for verb in [Some("http"), None] {
+            assert_eq!(of(verb, "springload http http://a http://b"), "http http://a http://b");
+        }
+        for verb in [Some("run"), None] {
+            assert_eq!(of(verb, "springload run a"), target);
+        }
+        // What the command line looks like does not matter where the verb is stored.
+        assert_eq!(of(Some("run"), "springload '*** a"), target);
+        assert_eq!(of(Some("burst"), "elsewhere a"), "elsewhere a");
+        assert_eq!((of(None, ""), of(None, "elsewhere a")), (target.to_owned(), target.to_owned()));
     }
 }

@@ -96,6 +96,9 @@ pub struct MaxRecord {
     /// The command line of each step, without level and length.
     #[serde(default)]
     pub step_command: String,
+    /// Its verb; records of older versions have it only there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_verb: Option<String>,
     /// The limits that the server must meet.
     pub slo: Vec<Threshold>,
     /// What is searched for.
@@ -214,6 +217,12 @@ impl MaxRecord {
         self.high = found().max_by(f64::total_cmp);
         let of_connections = self.searched == Searched::Connections;
         self.connections = middle.map(|(level, _)| level).filter(|_| of_connections);
+    }
+
+    /// The verb of each step, if it is known.
+    pub fn step_verb(&self) -> Option<&str> {
+        let written = || self.step_command.strip_prefix("springload ")?.split(' ').next();
+        self.step_verb.as_deref().or_else(written)
     }
 
     /// Continues an incomplete search that had the same request: takes over its steps.

@@ -31,6 +31,7 @@ fn max(searched: Searched, steps: Vec<StepRecord>) -> MaxRecord {
         counted: crate::plan::Nouns::default(),
         command: String::new(),
         step_command: String::new(),
+        step_verb: None,
         slo: Vec::new(),
         searched,
         seed: 1,

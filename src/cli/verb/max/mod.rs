@@ -191,6 +191,7 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         counted: Nouns::default(),
         command: call.line.to_owned(),
         step_command: String::new(),
+        step_verb: None,
         slo: args.slo.clone(),
         searched,
         seed,
@@ -225,7 +226,8 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let (target, nodes) = (shown.first().cloned(), shown.len().max(1) as u64);
     // As it is stored, so that an existing search can be compared with it.
     let (length_s, step_command) = (steps.length_s(first), strike(&steps.command()).into_owned());
-    let mut max = MaxRecord { target, nodes, step_command, length_s, ..max };
+    let step_verb = Some(steps.verb().to_owned());
+    let mut max = MaxRecord { target, nodes, step_command, step_verb, length_s, ..max };
     let folder = args.study.output.as_deref();
     let place = Place::of(folder, &mut max, |max, kept| max.go_on(kept, &mut walk))?;
     Ok(Ready { place, max, walk, steps })

@@ -62,6 +62,14 @@ impl Steps {
         }
     }
 
+    /// The verb of each step.
+    pub(super) const fn verb(&self) -> &'static str {
+        match &self.way {
+            Way::Run(_) => "run",
+            Way::Other(words) => words.verb(),
+        }
+    }
+
     /// The length of a step, in seconds.
     pub(super) fn length_s(&self, ask: Ask) -> f64 {
         self.length_ns as f64 * f64::from(ask.lengths) / 1e9

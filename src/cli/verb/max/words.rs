@@ -123,6 +123,11 @@ impl Words {
         shown(&self.line)
     }
 
+    /// The verb of all steps.
+    pub(super) const fn verb(&self) -> &'static str {
+        self.of.begins[0]
+    }
+
     /// Whether a plan belongs to a step: its command line has the same words, and possibly more.
     pub(super) fn is_of(&self, ask: Ask, length_s: f64, plan: &PlanRecord) -> bool {
         let line = shown(&self.words(ask, length_s));
