@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Statuses, Trouble};
 use super::scenario::Scenario;
-use crate::plan::Invalid;
+use crate::plan::{Invalid, Noise};
 use clap::{ArgMatches, Args, Command};
 use std::ffi::{OsStr, OsString};
 
@@ -76,6 +76,15 @@ impl Family {
     /// Whether its verbs measure.
     pub(super) const fn measures(self) -> bool {
         matches!(self, Self::Measure | Self::Dialect)
+    }
+
+    /// What happens to a run of its verbs if this machine is too busy: the imitated tools end
+    /// successfully whatever the machine does.
+    pub(super) const fn noise(self) -> Noise {
+        match self {
+            Self::Dialect => Noise::Warn,
+            _ => Noise::Fail,
+        }
     }
 
     /// The exit statuses of its verbs.

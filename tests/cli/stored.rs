@@ -72,6 +72,7 @@ fn a_plan_is_printed_as_it_was_read() {
         "run",
         "run http://ann@127.0.0.1:1/db --workload hot --rate 50 -d 5s --auth basic",
         &format!("run --stages 10s:50..100 --arrivals poisson --schema {schema}"),
+        "run --noise warn",
         "run --agents 2 --allow-lost --fail-if read.p99>20ms --id uuid",
         "run --workload ycsb-e --docs 500",
         &cushion,

@@ -77,7 +77,9 @@ impl Verb for BmCouchdb {
             mistakes.push(Invalid::new(flag, problem, "use springload burst"));
         }
         let files = Files { args: &self, actions: if reads { "reads" } else { "writes" } };
-        carry_out(Job { plan: check(&spec), mistakes, output }, |_| Ok(files))
+        carry_out(Job { plan: check(&spec), mistakes, noise: Self::FAMILY.noise(), output }, |_| {
+            Ok(files)
+        })
     }
 }
 

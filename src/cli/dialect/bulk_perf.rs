@@ -112,7 +112,7 @@ impl Verb for BulkPerf {
         };
         let plan = mistake.map_or_else(|| check(&spec(&self, call.line)), |it| Err(vec![it]));
         let output = OutputArgs::bare(self.output.clone(), self.quiet);
-        let job = Job { plan, mistakes: Vec::new(), output: &output };
+        let job = Job { plan, mistakes: Vec::new(), noise: Self::FAMILY.noise(), output: &output };
         carry_out(job, |_| Ok(FillSeries(&self)))
     }
 }

@@ -97,7 +97,8 @@ impl Verb for Cushion {
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let (spec, mistakes) = spec(&self, call.line);
-        let job = Job { plan: check(&spec), mistakes, output: &self.output };
+        let job =
+            Job { plan: check(&spec), mistakes, noise: Self::FAMILY.noise(), output: &self.output };
         carry_out(job, |_| Ok(Printed::new("cushion")))
     }
 }

@@ -7,23 +7,12 @@ use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
 use crate::measure::RawRow;
-use crate::plan::Noise;
 use crate::record::{RunRecord, Running};
 use crate::report::{self, Format, Look};
 use std::slice;
 
 /// The format of the native verbs.
 pub(in crate::cli) const TEXT: &str = "text";
-
-/// The verbs that imitate other tools.
-const IMITATORS: [&str; 5] = ["bm-couchdb", "bulk-perf", "cushion", "siege", "ycsb"];
-
-/// How noise on a busy machine affects a run of this command: the imitated tools end successfully
-/// whatever the machine does.
-pub(super) fn noise_of(command: &str) -> Noise {
-    let verb = command.split_whitespace().nth(1);
-    if verb.is_some_and(|verb| IMITATORS.contains(&verb)) { Noise::Warn } else { Noise::Fail }
-}
 
 /// How a verb reports a run. The defaults are those of the native verbs.
 pub(in crate::cli) trait Dialect {

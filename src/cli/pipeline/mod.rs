@@ -28,12 +28,12 @@ use crate::embedded::{Options, StandIn, bind};
 use crate::files;
 use crate::fleet::Fleet;
 use crate::journal::Journal;
-use crate::plan::{Invalid, Plan};
+use crate::plan::{Invalid, Noise, Plan};
 use crate::record::RunRecord;
 use crate::report;
 use crate::run::run_with;
 use bench::Bench;
-use dialect::{Dialect, deliver, noise_of};
+use dialect::{Dialect, deliver};
 use folder::RUNS;
 use std::io;
 use std::path::Path;
@@ -46,6 +46,8 @@ pub(in crate::cli) struct Job<'a> {
     pub(in crate::cli) plan: Result<Plan, Vec<Invalid>>,
     /// Mistakes that the verb found in addition to the plan's.
     pub(in crate::cli) mistakes: Vec<Invalid>,
+    /// What happens if this machine is too busy, unless a flag says so.
+    pub(in crate::cli) noise: Noise,
     pub(in crate::cli) output: &'a OutputArgs,
 }
 
@@ -95,11 +97,11 @@ pub(in crate::cli) fn audit_with<D: Dialect>(
 impl Job<'_> {
     /// The plan, or all mistakes.
     fn check(self) -> Result<Plan, Vec<Invalid>> {
-        let Self { plan, mut mistakes, output } = self;
+        let Self { plan, mut mistakes, noise, output } = self;
         let shared = |plan: Plan| {
             let asked = output.noise.as_deref().and_then(|it| it.parse().ok());
-            let noise = asked.unwrap_or_else(|| noise_of(&plan.command));
-            Ok(output.agents.share(plan.labeled(output.label.clone(), noise))?)
+            let labeled = plan.labeled(output.label.clone(), asked.unwrap_or(noise));
+            Ok(output.agents.share(labeled)?)
         };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),

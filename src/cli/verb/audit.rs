@@ -104,7 +104,12 @@ impl Audit {
     fn each(&self, jobs: Vec<AuditJob>) -> Exit {
         let mut exits = Vec::new();
         for (plan, journal, output) in jobs {
-            let job = Job { plan: Ok(plan), mistakes: Vec::new(), output: &output };
+            let job = Job {
+                plan: Ok(plan),
+                mistakes: Vec::new(),
+                noise: Self::FAMILY.noise(),
+                output: &output,
+            };
             let audited = audit_with(job, Some(journal), |_| Ok(Printed::native(self.show)));
             exits.push(audited.unwrap_or_else(|trouble| trouble.tell()));
             if exits.contains(&Exit::Interrupted) {

@@ -156,7 +156,7 @@ impl Verb for Burst {
         spec.observe = self.observe.spec();
         let show = self.show;
         let plan = gated(check(&spec), &self.gate, self.common.output.quiet);
-        let job = Job { plan, mistakes, output: &self.common.output };
+        let job = Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &self.common.output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

@@ -113,7 +113,8 @@ impl Verb for Drill {
         spec.target_flag = named.flag;
         spec.drill = Some(drill);
         let mistakes = mistakes.into_iter().chain(found).collect();
-        let job = Job { plan: check(&spec), mistakes, output: &output };
+        let job =
+            Job { plan: check(&spec), mistakes, noise: Self::FAMILY.noise(), output: &output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

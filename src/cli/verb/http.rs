@@ -222,7 +222,7 @@ impl Verb for Http {
         let mut requesters = Requesters::new(&self.credentials, token.is_some());
         let plan = check_http_as(&spec, &mut |it| requesters.of(&it.server, it.user.clone()));
         let plan = gated(plan, &self.gate, output.quiet);
-        let job = Job { plan, mistakes: Vec::new(), output: &output };
+        let job = Job { plan, mistakes: Vec::new(), noise: Self::FAMILY.noise(), output: &output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

@@ -101,7 +101,7 @@ impl Verb for Replicate {
         let spec = PlanSpec { replicate: Some(replicate), target_flag: named.flag, ..spec };
         let plan = gated(check(&spec), &self.gate, self.output.quiet);
         let show = self.show;
-        let job = Job { plan, mistakes, output: &self.output };
+        let job = Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &self.output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

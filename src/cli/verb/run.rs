@@ -231,7 +231,9 @@ impl Verb for Run {
         spec.target_flag = named.flag;
         let plan = gated(check(&spec), &gate, output.quiet).map_err(located);
         let mistakes = located(mistakes);
-        carry_out(Job { plan, mistakes, output: &output }, |_| Ok(Printed::native(show)))
+        carry_out(Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &output }, |_| {
+            Ok(Printed::native(show))
+        })
     }
 
     fn scenario(arguments: &[OsString]) -> Result<Option<Scenario>, Vec<Invalid>> {
@@ -263,9 +265,9 @@ impl Run {
             if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
         });
         let plan = gated(plan, &gate, output.quiet);
-        carry_out(Job { plan, mistakes: Vec::new(), output: &output }, |_| {
-            Ok(Printed::native(show))
-        })
+        let noise = plan.as_ref().map_or(Self::FAMILY.noise(), |plan| plan.noise);
+        let job = Job { plan, mistakes: Vec::new(), noise, output: &output };
+        carry_out(job, |_| Ok(Printed::native(show)))
     }
 
     /// The definition of its flags, with their groups.

@@ -108,7 +108,7 @@ impl Verb for Siege {
             .log
             .clone()
             .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
-        carry_out(Job { plan, mistakes, output: &output }, |_| {
+        carry_out(Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &output }, |_| {
             let log = log.as_deref().map(Log::open).transpose()?;
             let transcript = if shows { Transcript::start(show).ok() } else { None };
             Ok(Figures { transcript, log, mark: self.mark.clone() })

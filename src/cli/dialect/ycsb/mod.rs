@@ -160,7 +160,7 @@ impl Verb for Ycsb {
             mistakes.extend(plan.err().unwrap_or_default());
             return Err(mistakes.into());
         };
-        let job = Job { plan, mistakes, output: &self.output };
+        let job = Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &self.output };
         carry_out(job, |plan| Outputs::open(plan, measurement, asked.shown))
     }
 }
