@@ -18,6 +18,7 @@ mod login;
 mod monitor;
 mod nouns;
 mod opening;
+mod options;
 mod pipe;
 mod plan;
 mod prober;

@@ -1,6 +1,7 @@
 //! Targets as requested and as planned, and what is known about a driver.
 
 use super::address::redact;
+use super::options::{Unread, read};
 use super::secrets::LeftOut;
 use super::{Binding, Target};
 use crate::measure::{Copies, SizePoint};
@@ -179,7 +180,7 @@ impl TargetAsked {
     /// # Errors
     /// Fails if the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
-        serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
+        read(&self.options).map_err(|error| {
             let cure = format!("leave it out, or give an option of the driver {}", card.name);
             // If only one setting was given, it is the wrong one.
             let mut names = self.options.keys();
@@ -187,10 +188,10 @@ impl TargetAsked {
                 (Some(name), None) => format!("--{}", name.replace('_', "-")),
                 _ => "options".to_owned(),
             };
-            let problem = error.to_string();
-            let is_unknown = problem.starts_with("unknown field");
-            let problem =
-                if is_unknown { format!("{} has no such option", card.summary) } else { problem };
+            let problem = match error {
+                Unread::Unknown => format!("{} has no such option", card.summary),
+                Unread::Value(problem) => problem,
+            };
             Invalid::new(flag, problem, cure)
         })
     }
