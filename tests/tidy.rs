@@ -785,7 +785,7 @@ fn banned_words_are_found() {
 // --- workloads -------------------------------------------------------------------------------
 
 /// Stored names of stages that are not used for anything else.
-const STAGES: [&str; 3] = ["\"crud\"", "\"warm_up\"", "\"burst_"];
+const STAGES: [&str; 4] = ["\"crud\"", "\"warm_up\"", "\"replicated\"", "\"burst_"];
 
 /// The modules of workloads and the types of their settings, from the list in
 /// `crates/workload/src/lib.rs`.

@@ -35,7 +35,7 @@ pub use live::{Doubt, Live, LiveEntry};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use original::{FromSchemas, Original};
 pub use own::{OwnMix, OwnOperation};
-pub use purpose::Purpose;
+pub use purpose::{Purpose, REPLICATED};
 use springload_core::{generate, journal, mistake, op, properties, schema, values};
 pub use stage_work::{
     Fill, Gathering, LaneContext, Lanes, Places, Restored, Runner, StageWork, Stock, Traits,

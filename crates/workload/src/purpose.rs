@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The stored name of the stage in which the load goes on beside the replication.
+pub const REPLICATED: &str = "replicated";
+
 /// The purpose of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -19,6 +22,8 @@ pub enum Purpose {
     WarmUp,
     /// The subject of the run.
     Main,
+    /// The same again, beside replication. Older records call it main.
+    Replicated,
     /// Checks what the other stages wrote. Not part of the result.
     Audit,
 }
@@ -32,6 +37,7 @@ impl Purpose {
             "index_build" => Self::Index,
             "database_create" | "database_delete" => Self::Databases,
             "warm_up" => Self::WarmUp,
+            REPLICATED => Self::Replicated,
             "audit" => Self::Audit,
             _ => Self::Main,
         }
@@ -44,6 +50,11 @@ impl Purpose {
 
     /// Whether its numbers count.
     pub const fn is_measured(self) -> bool {
-        matches!(self, Self::Fill | Self::Main)
+        matches!(self, Self::Fill) || self.is_main()
+    }
+
+    /// Whether it is the subject of the run, with replication or without.
+    pub const fn is_main(self) -> bool {
+        matches!(self, Self::Main | Self::Replicated)
     }
 }

@@ -1,11 +1,13 @@
 //! Titles of stages for people. Files and metrics keep the stored names.
 
+use super::purpose::REPLICATED;
+
 /// The title of the stage stored under `name`.
 pub fn stage_title(name: &str) -> String {
     match name {
         "crud" => "mixed".to_owned(),
         "warm_up" => "warm-up".to_owned(),
-        "replicated" => "with replication".to_owned(),
+        REPLICATED => "with replication".to_owned(),
         "urls" => "URLs".to_owned(),
         _ => name.replace('_', " "),
     }

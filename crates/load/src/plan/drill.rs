@@ -8,7 +8,6 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{TargetPlan, is_secret, strike_secrets};
 use crate::engine::Segment;
 use crate::mistake::Invalid;
-use crate::workload::Purpose;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The shortest time before something is broken, in nanoseconds: there must be seconds to compare.
@@ -239,7 +238,7 @@ fn check_load(
         let problem = "phases with different loads cannot be compared";
         mistakes.push(Invalid::new("--stages", problem, "give one --rate, or none"));
     }
-    let main = || stages.iter().filter(|it| it.purpose() == Purpose::Main);
+    let main = || stages.iter().filter(|it| it.purpose().is_main());
     if main().count() != 1 || main().any(|it| it.length_ns != Some(length_ns)) {
         let problem = "this workload has no part that goes on for a given time";
         mistakes.push(Invalid::new("--workload", problem, "give mixed or hot"));

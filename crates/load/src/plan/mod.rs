@@ -33,7 +33,7 @@ pub use crate::driver::{
 };
 pub use crate::mistake::{BadValue, Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};
-pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
+pub use crate::workload::{Purpose, REPLICATED, StageWork, WorkloadPlan, stage_title};
 pub use baseline::{Baseline, BaselineBy, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
 pub use drill::{Breaks, DrillPlan, DrillSpec, DrillTimes, strike_command};
@@ -44,7 +44,7 @@ pub use operations::{definitions, learn_list, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span};
-pub use replicate::{Link, REPLICATED, ReplicatePlan, ReplicateSpec, Topology};
+pub use replicate::{Link, ReplicatePlan, ReplicateSpec, Topology};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 #[cfg(feature = "schema")]

@@ -18,7 +18,6 @@ use crate::net::MAX_ANSWER;
 use crate::redact;
 use crate::schema::Ids;
 use crate::values::Data;
-use crate::workload::Purpose;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -269,7 +268,7 @@ impl PlanRecord {
 
     /// The drill in a stage, if it has one.
     pub fn drill_of(&self, stage: &StagePlan) -> Option<&DrillPlan> {
-        self.drill.as_ref().filter(|_| stage.purpose() == Purpose::Main)
+        self.drill.as_ref().filter(|_| stage.purpose().is_main())
     }
 
     /// How many connections a stage may open beyond those it starts with.

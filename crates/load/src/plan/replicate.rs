@@ -7,11 +7,9 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{Existing, TargetAsked, TargetPlan};
 use crate::mistake::Invalid;
 use crate::op::Feature;
-use crate::workload::{Purpose, Step};
+use crate::workload::{Purpose, REPLICATED, Step};
 use serde::{Deserialize, Serialize};
 
-/// The stored name of the stage in which the load goes on beside the replication.
-pub const REPLICATED: &str = "replicated";
 /// The most databases of a run.
 const MOST_PLACES: usize = 32;
 /// The shortest time between two markers, in nanoseconds.
@@ -132,7 +130,8 @@ pub(super) fn add_step(spec: &PlanSpec, steps: &mut Vec<Step>) {
     if spec.replicate.is_some()
         && let Some(main) = steps.iter().rposition(is_main)
     {
-        let again = Step { name: REPLICATED.to_owned(), ..steps[main].clone() };
+        let (name, purpose) = (REPLICATED.to_owned(), Purpose::Replicated);
+        let again = Step { name, purpose, ..steps[main].clone() };
         steps.insert(main + 1, again);
     }
 }
@@ -155,7 +154,7 @@ pub(super) fn check(
         let problem = "replication changes how the database grows";
         refuse("--growth", problem.to_owned(), "leave it out, or use run");
     }
-    if !stages.iter().any(|stage| stage.name == REPLICATED) {
+    if !stages.iter().any(|stage| stage.purpose() == Purpose::Replicated) {
         let problem = "without operations there is no load to compare with and without replication";
         refuse("--ops", problem.to_owned(), "leave it out, or give a number above 0");
     }
@@ -271,7 +270,7 @@ pub(super) fn check_again(
     if plan.marker_every_ns < LEAST_EVERY_NS || times.iter().any(|ns| !(1..=YEAR_NS).contains(ns)) {
         refuse("times out of range".to_owned());
     }
-    if stages.iter().filter(|stage| stage.name == REPLICATED).count() != 1 {
+    if stages.iter().filter(|stage| stage.purpose() == Purpose::Replicated).count() != 1 {
         refuse(format!("not one stage called {REPLICATED}"));
     }
     mistakes.extend(twice(&places, "replication"));

@@ -2,7 +2,7 @@
 
 use crate::clock::Nanos;
 use crate::engine::Pace;
-use crate::workload::{Purpose, WorkloadPlan};
+use crate::workload::{Purpose, REPLICATED, WorkloadPlan};
 use serde::{Deserialize, Serialize};
 
 /// The names that stages have, as a regular expression.
@@ -32,7 +32,10 @@ pub struct StagePlan {
 impl StagePlan {
     /// Its purpose.
     pub fn purpose(&self) -> Purpose {
-        self.purpose.unwrap_or_else(|| Purpose::of_name(&self.name))
+        // Older records call the stage with replication a main one, too.
+        let is_known = |it: &Purpose| *it != Purpose::Main || self.name != REPLICATED;
+        let stored = self.purpose.filter(is_known);
+        stored.unwrap_or_else(|| Purpose::of_name(&self.name))
     }
 
     /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
@@ -77,5 +80,10 @@ mod tests {
         assert_eq!(read("warm_up", None), Purpose::WarmUp);
         assert_eq!(read("crud", None), Purpose::Main);
         assert_eq!(read("warm_up", Some("main")), Purpose::Main);
+        for stored in [None, Some("main"), Some("replicated")] {
+            assert_eq!(read("replicated", stored), Purpose::Replicated, "{stored:?}");
+        }
+        assert_eq!(read("crud", Some("replicated")), Purpose::Replicated);
+        assert_eq!(read("replicated", Some("fill")), Purpose::Fill);
     }
 }

@@ -366,6 +366,11 @@ impl StageRecord {
         self.plan.as_ref().map_or_else(|| Purpose::of_name(&self.name), StagePlan::purpose)
     }
 
+    /// Whether the load went on beside replication in it.
+    pub fn is_replicated(&self) -> bool {
+        self.purpose() == Purpose::Replicated
+    }
+
     /// Whether it only prepares what is measured.
     pub fn is_preparation(&self) -> bool {
         !self.purpose().is_measured()

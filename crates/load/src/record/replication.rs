@@ -3,12 +3,12 @@
 use super::warning::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, StageRecord};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
-use crate::plan::{Purpose, REPLICATED};
+use crate::plan::Purpose;
 
 impl RunRecord {
     /// The stage without replication and the one with it, if both were measured.
     pub fn replicated_pair(&self) -> Option<(&StageRecord, &StageRecord)> {
-        let with = self.stages.iter().position(|stage| stage.name == REPLICATED)?;
+        let with = self.stages.iter().position(StageRecord::is_replicated)?;
         let is_main = |stage: &&StageRecord| stage.purpose() == Purpose::Main;
         let without = self.stages[..with].iter().rfind(is_main)?;
         Some((without, &self.stages[with]))
@@ -126,6 +126,7 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
 mod tests {
     use super::*;
     use crate::measure::{Comparison, Markers};
+    use crate::plan::REPLICATED;
     use crate::record::fixture;
 
     /// A run with one replication that ended like this.

@@ -5,7 +5,7 @@ use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
 use crate::measure::{Histogram, OperationSummary, Statistic, is_default};
 use crate::op::OpKind;
-use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Threshold};
+use crate::plan::{Limit, Metric, Quantity, Span, Threshold};
 use serde::{Deserialize, Serialize};
 
 /// How the run compares with one threshold.
@@ -148,10 +148,10 @@ impl RunRecord {
     /// The stages that a quantity is taken from: the main ones or, for operations that do not occur
     /// there, such as those of a fill, the other measured stages.
     pub(super) fn stages_of(&self, quantity: Quantity) -> Vec<&StageRecord> {
-        let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main)
-            || self.stages.iter().any(|it| it.purpose() == Purpose::Main);
+        let main = self.plan.stages.iter().any(|it| it.purpose().is_main())
+            || self.stages.iter().any(|it| it.purpose().is_main());
         let (about, others): (Vec<_>, Vec<_>) =
-            self.measured().partition(|it| !main || it.purpose() == Purpose::Main);
+            self.measured().partition(|it| !main || it.purpose().is_main());
         let Some(kind) = quantity.kind else {
             return about.into_iter().filter(|it| it.requests().next().is_some()).collect();
         };

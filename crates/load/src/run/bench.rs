@@ -114,8 +114,8 @@ impl Bench<'_> {
     /// Whether probes and followers run beside the load of a stage: if it is the main stage, or a
     /// fill and there is no main stage.
     fn has_company(&self, stage: &StagePlan) -> bool {
-        let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main);
-        stage.purpose() == if main { Purpose::Main } else { Purpose::Fill }
+        let main = self.plan.stages.iter().any(|it| it.purpose().is_main());
+        if main { stage.purpose().is_main() } else { stage.purpose() == Purpose::Fill }
     }
 
     /// The followers beside the load of a stage.

@@ -55,7 +55,7 @@ use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
 use crate::measure::{RawRow, Second};
-use crate::plan::{Plan, Purpose, REPLICATED, SchemaPlan};
+use crate::plan::{Plan, Purpose, SchemaPlan};
 use crate::record::{RunRecord, Running, ServerRecord, StageRecord};
 use crate::schema::{Documents, SchemaError};
 use bench::Bench;
@@ -364,7 +364,7 @@ fn each_stage(
                 break;
             }
         }
-        let replicas = bench.replicas.as_ref().filter(|_| stage.name == REPLICATED);
+        let replicas = bench.replicas.as_ref().filter(|_| stage.purpose() == Purpose::Replicated);
         if let Some(replicas) = replicas.filter(|_| bench.stop.reason().is_none()) {
             replicas.begin(bench.stop, observer)?;
         }

@@ -5,7 +5,6 @@ use super::{Format, Render};
 use crate::measure::{
     Count, Histogram, Kept, KindInterval, LagPoint, Replication, Shown, Statistic,
 };
-use crate::plan::REPLICATED;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -85,7 +84,7 @@ fn render(record: &RunRecord) -> String {
                 out.push('\n');
             }
         }
-        if stage.name == REPLICATED {
+        if stage.is_replicated() {
             record
                 .replication
                 .iter()

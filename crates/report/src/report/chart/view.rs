@@ -5,7 +5,7 @@ use super::{Chart, charts};
 use crate::measure::Replication;
 use crate::observed::Observed;
 use crate::op::OpKind;
-use crate::plan::{Nouns, Purpose, REPLICATED, StagePlan, stage_title};
+use crate::plan::{Nouns, Purpose, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
 use crate::report::observed::{Busy, busy};
 use crate::report::story::{Event, story};
@@ -86,7 +86,7 @@ impl View<'_> {
                 events: events(record, found),
                 observed: record.observed.as_ref(),
                 busy: busy(record, found),
-                replication: record.replication.as_ref().filter(|_| found.name == REPLICATED),
+                replication: record.replication.as_ref().filter(|_| found.is_replicated()),
             }));
         }
         View { kind, overlay: runs.len() > 1, parts }
