@@ -1,6 +1,6 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
-use super::notes::{acknowledge, compare_age, divide, note};
+use super::notes::{OpResult, acknowledge, compare_age, divide, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::{Connection, Late, RequestEnd, Watch};
@@ -17,9 +17,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// How an operation ended.
-pub(super) type OpResult = Result<Reply, Failure>;
 
 /// The result of one part of an operation of several requests.
 struct PartEnd {

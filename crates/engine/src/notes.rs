@@ -1,13 +1,15 @@
 //! Notes about writes: for the journal, for followed changes, for answers of an index that may lack
 //! them, and for the nodes among which a batch was divided.
 
-use super::drive::OpResult;
 use super::watch::Watch;
 use crate::clock::Nanos;
 use crate::journal::{Act, Fate, JournalEntry, Writer};
 use crate::measure::{Ack, Recorder, Sample, Timing, document_hash};
-use crate::op::{Certainty, Class, Failure, Key, Op, Token};
+use crate::op::{Certainty, Class, Failure, Key, Op, Reply, Token};
 use std::collections::{BTreeMap, HashMap};
+
+/// How an operation ended.
+pub(super) type OpResult = Result<Reply, Failure>;
 
 /// Notes that a write is about to be sent, or what became of it. If there was no answer, nothing is
 /// added to the first note: the write may have been carried out.
