@@ -14,6 +14,7 @@ mod kind;
 mod own;
 mod pen;
 mod plain;
+mod row;
 mod token;
 mod way;
 
@@ -25,10 +26,11 @@ pub use feature::Feature;
 pub use finding::{Finding, Unconfirmed};
 #[cfg(feature = "schema")]
 pub use keyed::keyed;
-pub use kind::{Class, Kinds, OpKind};
+pub use kind::{Kinds, OpKind};
 pub use own::NameError;
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};
+pub use row::Class;
 pub use token::Token;
 pub use way::Way;
 

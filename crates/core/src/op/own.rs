@@ -1,7 +1,7 @@
 //! The operations that plans define: their valid names, and a table of those that this process has
 //! seen. The table only grows, but is bounded; an index always refers to the same name.
 
-use super::kind::{Class, Row};
+use super::row::{Class, Row};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
