@@ -1,9 +1,10 @@
 //! Fills a database: each connection inserts its own range of keys, batch by batch.
 
+use super::demand::{MOST_BATCH, MOST_DOCUMENTS};
 use super::live::{Live, LiveEntry};
 use super::{
-    Check, Demand, DocumentsAsked, Fill, LaneContext, Lanes, Next, Offer, Restored, RunAsked,
-    Runner, StageWork, Step, Stock, Traits, Workload,
+    Check, Demand, DocumentsAsked, Due, Fill, LaneContext, Lanes, Next, Offer, Purpose, Restored,
+    RunAsked, Runner, StageWork, Step, Stock, Traits, Workload, WorkloadPlan,
 };
 use crate::mistake::{Flagged, Invalid};
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
@@ -13,10 +14,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most documents: at 32 bytes each in memory, no client could hold more.
-pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
-/// The most documents in one request.
-pub(super) const MOST_BATCH: u64 = 1_000_000;
 /// No fill takes longer than a year.
 const MOST_WITHIN_NS: u64 = 366 * 86_400 * 1_000_000_000;
 /// The most documents for which memory is reserved in advance.
@@ -51,6 +48,41 @@ impl BulkInsertPlan {
     }
 }
 
+impl DocumentsAsked {
+    pub(super) fn fill(&self) -> BulkInsertPlan {
+        let batch = self.batch.value.clamp(1, MOST_BATCH) as u32;
+        // A fill that is the whole measurement has a fixed number of documents.
+        let within_ns = self.within_ns.filter(|_| self.operations.value != Some(0));
+        BulkInsertPlan { documents: self.documents.value, batch, within_ns }
+    }
+
+    /// The fill, the warm-up and the main stage, if requested. `work` plans a given number of
+    /// operations; `name` is the name of the main stage.
+    pub(super) fn steps(
+        &self,
+        name: &str,
+        work: impl Fn(Option<u64>) -> WorkloadPlan,
+    ) -> Vec<Step> {
+        let step = |name: &str, purpose, work, timing| {
+            let name = name.to_owned();
+            Step { name, purpose, work, timing }
+        };
+        let mut steps = Vec::new();
+        if self.documents.value > 0 {
+            steps.push(step("bulk_insert", Purpose::Fill, self.fill().into(), Due::Free));
+        }
+        if self.operations.value == Some(0) {
+            return steps;
+        }
+        if self.warmup_ns > 0 {
+            let timing = Due::AskedFor(self.warmup_ns);
+            steps.push(step("warm_up", Purpose::WarmUp, work(None), timing));
+        }
+        steps.push(step(name, Purpose::Main, work(self.operations.value), Due::Asked));
+        steps
+    }
+}
+
 /// A request for a fill only.
 #[derive(Clone, Copy, Debug)]
 pub struct FillDemand(pub DocumentsAsked);
@@ -64,6 +96,11 @@ impl Demand for FillDemand {
         let operations = self.0.operations.map(|_| Some(0));
         DocumentsAsked { operations, ..self.0 }.steps("", |_| self.0.fill().into())
     }
+}
+
+/// A placeholder for an invalid workload whose mistake has been reported.
+pub fn nothing(asked: &RunAsked) -> Arc<dyn Demand> {
+    Arc::new(FillDemand(asked.documents))
 }
 
 impl Offer for BulkInsertPlan {

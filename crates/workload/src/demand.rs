@@ -1,11 +1,15 @@
 //! Requests for workloads, from a dialect or from `run --workload`, before they are checked.
 
-use super::bulk_insert::{BulkInsertPlan, FillDemand, MOST_BATCH, MOST_DOCUMENTS};
 use super::{Mix, OwnMix, Purpose, WorkloadPlan};
 use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+/// The most documents: at 32 bytes each in memory, no client could hold more.
+pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
+/// The most documents in one request.
+pub(super) const MOST_BATCH: u64 = 1_000_000;
 
 /// What a run is asked to do. Each workload has its own type, created by the dialects that offer
 /// it.
@@ -90,11 +94,6 @@ impl RunAsked {
     }
 }
 
-/// A placeholder for an invalid workload whose mistake has been reported.
-pub fn nothing(asked: &RunAsked) -> Arc<dyn Demand> {
-    Arc::new(FillDemand(asked.documents))
-}
-
 /// A fill, and operations after it.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentsAsked {
@@ -123,38 +122,5 @@ impl DocumentsAsked {
             let cure = "insert documents, or do operations on them";
             mistakes.push(Invalid::new(operations.flag, "there is nothing to do", cure));
         }
-    }
-
-    pub(super) fn fill(&self) -> BulkInsertPlan {
-        let batch = self.batch.value.clamp(1, MOST_BATCH) as u32;
-        // A fill that is the whole measurement has a fixed number of documents.
-        let within_ns = self.within_ns.filter(|_| self.operations.value != Some(0));
-        BulkInsertPlan { documents: self.documents.value, batch, within_ns }
-    }
-
-    /// The fill, the warm-up and the main stage, if requested. `work` plans a given number of
-    /// operations; `name` is the name of the main stage.
-    pub(super) fn steps(
-        &self,
-        name: &str,
-        work: impl Fn(Option<u64>) -> WorkloadPlan,
-    ) -> Vec<Step> {
-        let step = |name: &str, purpose, work, timing| {
-            let name = name.to_owned();
-            Step { name, purpose, work, timing }
-        };
-        let mut steps = Vec::new();
-        if self.documents.value > 0 {
-            steps.push(step("bulk_insert", Purpose::Fill, self.fill().into(), Due::Free));
-        }
-        if self.operations.value == Some(0) {
-            return steps;
-        }
-        if self.warmup_ns > 0 {
-            let timing = Due::AskedFor(self.warmup_ns);
-            steps.push(step("warm_up", Purpose::WarmUp, work(None), timing));
-        }
-        steps.push(step(name, Purpose::Main, work(self.operations.value), Due::Asked));
-        steps
     }
 }

@@ -14,34 +14,38 @@ mod erased;
 mod live;
 mod original;
 mod own;
+mod own_operation;
 mod pick;
 mod purpose;
 mod same;
 mod stage_work;
 mod title;
+mod url_entry;
 mod verify;
 
 pub use audit::{AuditDemand, Ledger, owed};
 pub use budget::{Budget, Mix};
-pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand};
+pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand, nothing};
 pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use databases::{create_databases, delete_databases};
-pub use demand::{Demand, DocumentsAsked, Due, Offer, RunAsked, Step, nothing};
+pub use demand::{Demand, DocumentsAsked, Due, Offer, RunAsked, Step};
 pub use erased::WorkloadFor;
 pub use index::build_indexes;
 pub use live::{Doubt, Live, LiveEntry};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use original::{FromSchemas, Original};
-pub use own::{OwnMix, OwnOperation};
+pub use own::OwnMix;
+pub use own_operation::OwnOperation;
 pub use purpose::{Purpose, REPLICATED};
 use springload_core::{generate, journal, mistake, op, properties, schema, values};
 pub use stage_work::{
     Fill, Gathering, LaneContext, Lanes, Places, Restored, Runner, StageWork, Stock, Traits,
 };
 pub use title::stage_title;
-pub use urls::{UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
+pub use url_entry::UrlEntry;
+pub use urls::{UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
 use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply, Unconfirmed};

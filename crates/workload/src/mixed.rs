@@ -1,13 +1,13 @@
 //! A mix of single-document operations, as planned.
 
 use super::budget::share;
-use super::bulk_insert::MOST_DOCUMENTS;
 use super::crud::Shelf;
+use super::demand::MOST_DOCUMENTS;
 use super::either::Either;
-use super::own::{OwnBudget, OwnOperation, WithOwn, split};
+use super::own::{OwnBudget, WithOwn, split};
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Lanes, Live,
-    Mix, Offer, OwnMix, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits,
+    Mix, Offer, OwnMix, OwnOperation, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits,
 };
 use crate::generate::mix;
 use crate::mistake::{Flagged, Invalid};

@@ -6,13 +6,13 @@
 use super::budget::share;
 use super::{
     Check, Demand, Due, LaneContext, Lanes, Next, Offer, Purpose, Restored, RunAsked, Runner,
-    StageWork, Step, Stock, Traits, Workload,
+    StageWork, Step, Stock, Traits, UrlEntry, Workload,
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Op, OpKind, Part, Pen, Reply, Saved};
 use crate::schema::{Documents, Ids};
-use crate::values::{Draw, ValueSource};
+use crate::values::Draw;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -174,23 +174,6 @@ impl Lanes for UrlsPlan {
         stock.keep(lanes);
         Ok(output)
     }
-}
-
-/// One entry of the list.
-#[derive(Debug)]
-pub struct UrlEntry {
-    /// Its row in reports.
-    pub kind: OpKind,
-    /// The sequence that it is a step of.
-    pub sequence: Option<OpKind>,
-    /// Whether it continues the sequence of the entry before it.
-    pub follows: bool,
-    /// The sources of its values, in the order of its holes.
-    pub values: Vec<Box<dyn ValueSource>>,
-    /// A new document as the body of each request, drawn by its number.
-    pub documents: Option<Arc<Documents>>,
-    /// The names under which it saves values of the answer, in the order of the answer.
-    pub saves: Vec<String>,
 }
 
 /// The entries, and the start of each sequence or single request.

@@ -2,7 +2,7 @@
 
 use super::choose::Actions;
 use super::{Class, CoreConfig, LengthSpec, RequestSpec, YcsbPhase, YcsbStage};
-use crate::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
+use crate::demand::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::mistake::{Flagged, Invalid};
 
 /// The greatest length of a field or a scan.

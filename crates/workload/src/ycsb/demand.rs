@@ -1,7 +1,7 @@
 //! Requests for YCSB's workloads, from its own dialect or from `run --workload`.
 
 use super::{Class, CoreConfig, YcsbPhase, YcsbStage, builtin};
-use crate::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
+use crate::demand::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::mistake::{Flagged, Invalid};
 use crate::properties::Properties;
 use crate::schema::Ids;

@@ -13,6 +13,7 @@ mod keys;
 mod lengths;
 mod newest;
 pub mod occupancy;
+mod phase;
 mod record;
 pub mod rest;
 pub mod series;
@@ -29,7 +30,7 @@ pub use core::{Core, CoreLane};
 pub use demand::YcsbDemand;
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
-pub use stage::{YcsbPhase, YcsbStage};
+pub use phase::{YcsbPhase, YcsbStage};
 
 /// What a workload has in addition to the common properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,49 +1,20 @@
-//! A phase of a YCSB workload, as planned. Knows nothing about where properties come from.
+//! How a phase of a YCSB workload is planned and carried out. Knows nothing about where properties
+//! come from.
 
 use super::again;
 use super::record::RecordOriginal;
 use super::rest::Rest;
 use super::series::{Series, SeriesLane};
-use super::{Class, Core, CoreConfig, CoreLane};
+use super::{Class, Core, CoreLane, YcsbPhase, YcsbStage};
 use crate::budget::share;
 use crate::either::Either;
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::{Fill, LaneContext, Lanes, Original, Restored, Runner, StageWork, Stock, Traits};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A lane of a class that works on documents.
 type Lane = Either<CoreLane, SeriesLane>;
-
-/// A phase of a YCSB workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum YcsbPhase {
-    /// Inserts the records.
-    Load,
-    /// Runs operations on them, by their proportions.
-    Run,
-}
-
-/// One phase of one of YCSB's workloads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct YcsbStage {
-    /// The phase.
-    pub phase: YcsbPhase,
-    /// Records per request in the load phase.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub batch: u32,
-    /// Operations of the run phase; `None` to run until time is up.
-    pub operations: Option<u64>,
-    /// The workload.
-    pub config: CoreConfig,
-    /// The kind of workload.
-    #[serde(default, skip_serializing_if = "Class::is_core")]
-    pub class: Class,
-}
 
 impl YcsbStage {
     /// How many records the load phase inserts; `None` in the run phase.
