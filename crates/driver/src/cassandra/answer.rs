@@ -2,11 +2,14 @@
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 4.2 and 9.
 
-use super::frame::HEADER;
+use super::reader::{Reader, Value};
 use super::types::Type;
 use crate::call::CallError;
 use crate::op::Failure;
 use std::rc::Rc;
+
+/// Bytes of a header.
+pub(super) const HEADER: usize = 9;
 
 /// Kinds of answers, by opcode.
 const ERROR: u8 = 0x00;
@@ -112,54 +115,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A value on the wire; `None` is null.
-pub(super) type Value<'a> = Option<&'a [u8]>;
 /// The values of a row.
 pub(super) type Row<'a> = Vec<Value<'a>>;
 
-/// The rest of a body.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
-
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    pub(super) fn short(&mut self) -> Option<u16> {
-        self.take(2).map(|it| u16::from_be_bytes([it[0], it[1]]))
-    }
-
-    pub(super) fn int(&mut self) -> Option<u32> {
-        self.take(4).and_then(|it| it.try_into().ok()).map(u32::from_be_bytes)
-    }
-
-    pub(super) fn text(&mut self) -> Option<&'a str> {
-        let length = self.short()?;
-        std::str::from_utf8(self.take(usize::from(length))?).ok()
-    }
-
-    pub(super) fn short_bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.short()?;
-        self.take(usize::from(length))
-    }
-
-    /// A value, which may be null.
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
-        match self.int()?.cast_signed() {
-            length @ 0.. => self.take(length.unsigned_abs() as usize).map(Some),
-            _ => Some(None),
-        }
-    }
-
-    /// Skips the names of a keyspace and of something in it.
-    pub(super) fn skip_place(&mut self) -> Option<()> {
-        self.text()?;
-        self.text().map(|_| ())
-    }
-
     /// Skips what precedes the message.
     fn skip(&mut self, flags: u8) -> Option<()> {
         if flags & TRACED > 0 {

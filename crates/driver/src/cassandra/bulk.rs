@@ -1,11 +1,12 @@
 //! Bulk inserts: a statement for each row, or all rows as one batch.
 
 use super::answer::checked;
-use super::client::{Spelled, too_many};
+use super::consistency::BatchKind;
 use super::frame::{Frames, MOST_IN_BATCH, Manner};
 use super::hub::{Hub, Way};
-use super::plan::BatchKind;
 use super::servers::is_unprepared;
+use super::spelled::Spelled;
+use super::trouble::too_many;
 use super::{MOST_UNDER_WAY, Pipe, Sent};
 use crate::call::CallError;
 use crate::library::Found;

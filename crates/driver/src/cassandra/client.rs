@@ -2,10 +2,11 @@
 
 use super::answer::{Column, Prepared, checked, malformed};
 use super::bulk::Insert;
-use super::frame::{Bound, Frames, Manner};
+use super::frame::{Frames, Manner};
 use super::hub::{Hub, Way};
 use super::servers::is_unprepared;
-use super::token::token_of;
+use super::spelled::{Bound, Spelled};
+use super::trouble::too_many;
 use super::types::Type;
 use super::words::Statement;
 use super::{Pipe, rows};
@@ -16,14 +17,6 @@ use crate::op::{Failure, Op, OpKind, Reply};
 use crate::pipe::{Answers, Waiting};
 use std::rc::Rc;
 
-/// A statement with its values.
-#[derive(Debug)]
-pub(super) struct Spelled {
-    pub(super) cql: String,
-    pub(super) statement: Rc<Prepared>,
-    pub(super) bound: Bound,
-}
-
 /// A statement whose answer may have pages.
 struct Asked<'a> {
     one: &'a Spelled,
@@ -32,26 +25,6 @@ struct Asked<'a> {
     most: u64,
     /// Whether to keep the pages.
     keeps: bool,
-}
-
-impl Spelled {
-    /// The token of the key, if the key is among the values.
-    pub(super) fn token(&self) -> Option<i64> {
-        match &*self.statement.key {
-            [] => None,
-            [only] => self.bound.value(usize::from(*only)).map(token_of),
-            several => {
-                let mut key = Vec::new();
-                for place in several {
-                    let value = self.bound.value(usize::from(*place))?;
-                    key.extend_from_slice(&u16::try_from(value.len()).ok()?.to_be_bytes());
-                    key.extend_from_slice(value);
-                    key.push(0);
-                }
-                Some(token_of(&key))
-            }
-        }
-    }
 }
 
 /// The operations of one session.
@@ -337,11 +310,6 @@ impl CassandraClient {
         }
         Ok(Reply::default())
     }
-}
-
-/// The error if no number is left for another request, with what to do about it.
-pub(super) fn too_many(refused: CallError) -> CallError {
-    CallError { reason: refused.reason + "; give the address a larger pool=", ..refused }
 }
 
 impl Client for CassandraClient {

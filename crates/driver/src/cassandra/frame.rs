@@ -2,18 +2,17 @@
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 2 to 4.
 
-use super::answer::Prepared;
-use super::client::Spelled;
-use super::plan::{BatchKind, Consistency, Serial};
+use super::answer::{HEADER, Prepared};
+use super::consistency::{BatchKind, Consistency, Serial};
+use super::spelled::{Bound, Spelled};
 use crate::call::CallError;
 use crate::op::Failure;
 use crate::pipe::{Protocol, Whose};
+use std::num::NonZeroU32;
 
 /// The version of the protocol, and the bit that marks an answer.
 const VERSION: u8 = 4;
 const ANSWER: u8 = 0x80;
-/// Bytes of a header.
-pub(super) const HEADER: usize = 9;
 
 /// The opcodes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,40 +81,6 @@ impl Manner<'_> {
     /// The manner of statements beside the load.
     pub(super) const PLAIN: Self =
         Self { consistency: Consistency::One, serial: None, page: None, after: None, stamp: None };
-}
-
-/// The values of a statement, in the order of its question marks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bound {
-    bytes: Vec<u8>,
-    count: u16,
-}
-
-impl Bound {
-    /// Adds the value that `write` appends, if it can be written; `None` otherwise.
-    pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; 4]);
-        write(&mut self.bytes)?;
-        let length = u32::try_from(self.bytes.len() - start - 4).ok()?;
-        self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
-        self.count += 1;
-        Some(())
-    }
-
-    /// The value at a place.
-    pub(super) fn value(&self, place: usize) -> Option<&[u8]> {
-        let mut rest = self.bytes.as_slice();
-        for _ in 0..place {
-            rest = rest.split_at_checked(4 + length(rest)?)?.1;
-        }
-        rest.get(4..4 + length(rest)?)
-    }
-}
-
-/// The length of the first value.
-fn length(values: &[u8]) -> Option<usize> {
-    values.first_chunk().map(|it| u32::from_be_bytes(*it) as usize)
 }
 
 /// Requests, one after the other. Their numbers are still to be written.
@@ -222,6 +187,9 @@ impl Frames {
     }
 }
 
+/// The largest page that the protocol allows.
+pub(super) const MOST_PAGE: NonZeroU32 = NonZeroU32::new(i32::MAX as u32).unwrap();
+
 /// The most statements of a batch.
 pub(super) const MOST_IN_BATCH: usize = u16::MAX as usize;
 
@@ -301,18 +269,6 @@ mod tests {
         let mut request = all[0].to_vec();
         Framing::number(&mut request, 0x1234);
         assert_eq!(request[..5], [4, 0, 0x12, 0x34, 9]);
-    }
-
-    #[test]
-    fn a_value_that_is_none_is_not_bound() {
-        let mut bound = Bound::default();
-        assert_eq!(bound.push(|_| None), None);
-        let mut bound = Bound::default();
-        for value in ["", "b", "cc"] {
-            bound.push(|out| Type::Text.write(value.as_bytes(), out));
-        }
-        assert_eq!([0, 2].map(|it| bound.value(it)), [Some(&b""[..]), Some(b"cc")]);
-        assert_eq!(bound.value(3), None);
     }
 
     #[test]

@@ -2,32 +2,37 @@
 //!
 //! A record is a row with a text key and a text column for each field. The sessions of a load
 //! thread share a few connections to each node, as the threads of a driver do. Nothing is retried.
-//! From the wire upwards: `frame` and `answer` are the protocol, `types` its values, `servers`
-//! connects and sends requests, `ring` and `token` know which node has which keys, `roster` knows
-//! all nodes, `hub` is what the sessions of a thread share, `client` and `bulk` execute operations,
-//! and `rows` turns rows into documents.
+//! From the wire upwards: `reader`, `frame` and `answer` are the protocol, `types` its values,
+//! `servers` connects and sends requests, `ring` and `token` know which node has which keys,
+//! `roster` knows all nodes, `hub` is what the sessions of a thread share, `client` and `bulk`
+//! execute operations, and `rows` turns rows into documents.
 
 mod answer;
 mod binding;
 mod bulk;
 mod client;
+mod consistency;
 mod cql;
+mod found;
 mod frame;
 mod hub;
 mod monitor;
 mod open;
 mod plan;
+mod reader;
 mod ring;
 mod roster;
 mod rows;
 mod schema;
 mod servers;
+mod spelled;
 mod token;
 mod trouble;
 mod types;
 mod words;
 
-pub use plan::{BatchKind, CassandraPlan, Consistency};
+pub use consistency::{BatchKind, Consistency};
+pub use plan::CassandraPlan;
 pub use rows::of_bytes;
 
 use super::{Monitor, TargetError};
@@ -40,6 +45,7 @@ use client::CassandraClient;
 use cql::Table;
 use hub::Hub;
 use monitor::CassandraMonitor;
+use plan::CARD;
 use ring::Ring;
 use roster::{Located, Roster};
 use servers::Servers;
@@ -84,6 +90,12 @@ pub struct Cassandra {
 }
 
 impl Servers {
+    /// The address of a node, without credentials.
+    fn url_of(&self, node: &str) -> String {
+        let scheme = CARD.schemes[usize::from(self.reach.is_secure())];
+        format!("{scheme}://{node}")
+    }
+
     /// The context of connections beside the load.
     fn context(&self) -> Rc<ShardContext> {
         ShardContext::new(Clock::system(), self.timeout.as_nanos() as u64)

@@ -1,7 +1,8 @@
 //! Asks each node of Cassandra about itself: its virtual tables, which tell nothing about other
 //! nodes.
 
-use super::servers::{Beside, Found};
+use super::found::Found;
+use super::servers::Beside;
 use super::{Cassandra, Pipe, Servers};
 use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;

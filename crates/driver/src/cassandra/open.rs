@@ -3,9 +3,10 @@
 use super::answer::Column;
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
+use super::found::Found;
 use super::plan::{CARD, CassandraPlan, TABLE};
 use super::roster::Roster;
-use super::servers::{Beside, Found, Servers};
+use super::servers::{Beside, Servers};
 use super::types::Type;
 use super::{Cassandra, words};
 use crate::call::{CallError, in_scheme, told_apart, unusable};

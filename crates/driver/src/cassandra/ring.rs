@@ -5,7 +5,7 @@
 //! of one data center are known: there, whatever the replication strategy, the first node from a
 //! token on has a copy.
 
-use super::servers::Found;
+use super::found::Found;
 use std::sync::Arc;
 
 /// A node of the ring.

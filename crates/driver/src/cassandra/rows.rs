@@ -1,8 +1,9 @@
 //! Rows as documents, and as numbers.
 
-use super::answer::{Column, Reader, Row, Rows, checked, malformed};
+use super::answer::{Column, Row, Rows, checked, malformed};
 use super::cql::Table;
 use super::frame::Framing;
+use super::reader::Reader;
 use crate::call::CallError;
 use crate::json::quote;
 use crate::library::Scanned;

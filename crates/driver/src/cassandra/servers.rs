@@ -1,9 +1,10 @@
 //! How the nodes are reached: addresses, credentials, and the requests beside the load.
 
-use super::answer::{Answer, Prepared, Rows, checked, malformed, read};
-use super::frame::{Bound, Frames, Manner};
-use super::plan::CARD;
+use super::answer::{Answer, Prepared, checked, malformed, read};
+use super::found::Found;
+use super::frame::{Frames, Manner};
 use super::ring::Ring;
+use super::spelled::Bound;
 use super::types::Type;
 use super::{Pipe, trouble};
 use crate::LogIn;
@@ -33,12 +34,6 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// The address of a node, without credentials.
-    pub(super) fn url_of(&self, node: &str) -> String {
-        let scheme = CARD.schemes[usize::from(self.reach.is_secure())];
-        format!("{scheme}://{node}")
-    }
-
     /// Connects to a node and logs in. After `failed` attempts it starts with a different address.
     pub(super) async fn connect(
         &self,
@@ -209,42 +204,6 @@ impl Beside<'_> {
     pub(super) async fn version(&self) -> Result<String, CallError> {
         let found = self.ask("SELECT release_version FROM system.local", &[]).await?;
         Ok(found.rows.into_iter().flatten().next().unwrap_or_default())
-    }
-}
-
-/// Rows as texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-}
-
-impl Found {
-    fn of(rows: &Rows<'_>) -> Option<Self> {
-        let columns = rows.columns.clone().unwrap_or_default();
-        let text = |of: &Type, value: &[u8]| {
-            if *of == Type::Text {
-                return Some(String::from_utf8_lossy(value).into_owned());
-            }
-            let mut out = Vec::new();
-            of.spell(value, &mut out)?;
-            Some(String::from_utf8_lossy(&out).trim_matches('"').to_owned())
-        };
-        let row = |values: Vec<Option<&[u8]>>| {
-            let texts = values.iter().zip(&*columns);
-            texts
-                .map(|(value, it)| text(&it.of, (*value).unwrap_or_default()))
-                .map(Option::unwrap_or_default)
-                .collect()
-        };
-        let rows = rows.all()?.into_iter().map(row).collect();
-        Some(Self { columns: columns.iter().map(|it| it.name.clone()).collect(), rows })
-    }
-
-    /// The value of a column of a row; empty if there is none.
-    pub(super) fn get(&self, row: usize, column: &str) -> &str {
-        let at = self.columns.iter().position(|name| name == column);
-        at.and_then(|at| self.rows.get(row)?.get(at)).map_or("", String::as_str)
     }
 }
 

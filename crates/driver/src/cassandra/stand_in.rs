@@ -1,8 +1,8 @@
 //! A small Cassandra for tests, alone or as a node of a cluster. Each connection has its own
 //! thread.
 
-use super::answer::Reader;
-use super::frame::HEADER;
+use super::answer::HEADER;
+use super::reader::Reader;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

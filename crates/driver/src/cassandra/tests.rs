@@ -1,6 +1,6 @@
 //! Tests addresses and plans, and peers that are not Cassandra.
 
-use super::plan::Consistency;
+use super::consistency::Consistency;
 use super::*;
 use crate::{DatabasePlan, DriverPlan as _, Existing, LogIn, Opening, Planned as _, TargetAsked};
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! What a server's refusals mean.
+//! What refusals mean: those of a server, and that of a connection with too many requests.
 
 use super::answer::Refusal;
 use crate::call::CallError;
@@ -12,6 +12,11 @@ impl Refusal<'_> {
     pub(super) fn error(&self) -> CallError {
         CallError::new(of_code(self.code, self.words), self.words)
     }
+}
+
+/// The error if no number is left for another request, with what to do about it.
+pub(super) fn too_many(refused: CallError) -> CallError {
+    CallError { reason: refused.reason + "; give the address a larger pool=", ..refused }
 }
 
 /// Source: "CQL BINARY PROTOCOL v4", section 9.

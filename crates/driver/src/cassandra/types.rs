@@ -2,7 +2,7 @@
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 4.2.5.2 and 6.
 
-use super::answer::Reader;
+use super::reader::Reader;
 use crate::json::quote;
 use serde_json::Value;
 use std::net::IpAddr;

@@ -1,10 +1,11 @@
 //! Cassandra's own word for the operations of a plan: any statement.
 
 use super::answer::Prepared;
+use super::consistency::{Consistency, Serial};
 use super::cql::Table;
-use super::frame::Bound;
-use super::plan::{Consistency, MOST_PAGE, Serial};
+use super::frame::MOST_PAGE;
 use super::servers::Beside;
+use super::spelled::Bound;
 use crate::call::CallError;
 use crate::library::LibraryPen;
 use crate::mistake::Invalid;
