@@ -1,8 +1,9 @@
 //! `BasicDB` and `BasicTSDB`, YCSB's bindings without a server.
 
-use super::{BasicOptions, BasicPlan};
+use super::BasicOptions;
+use super::plan::CARD;
 use crate::properties::PropertyReader;
-use crate::{Binding, Bound, DriverPlan as _, Shown};
+use crate::{Binding, Bound, Shown};
 use serde_json::{Map, json};
 
 /// See the module.
@@ -29,7 +30,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
         counted: read.flag("basicdb.count", false),
     };
     Bound {
-        address: Some(BasicPlan::CARD.name.to_owned()),
+        address: Some(CARD.name.to_owned()),
         options: Map::from_iter([("basic".to_owned(), json!(options))]),
         shown: Shown { printed: options.printed, counted: options.counted },
         ..Bound::default()

@@ -1,6 +1,7 @@
 //! A target without a server that stores nothing, to measure springload itself or a known delay.
 
 mod binding;
+mod open;
 mod plan;
 
 pub use plan::{BasicOptions, BasicPlan};

@@ -1,10 +1,7 @@
 //! The options of `basic`.
 
-use super::binding::BINDING;
-use super::{Basic, Delay};
-use crate::mistake::Invalid;
 use crate::op::{Feature, Kinds};
-use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use crate::{Card, Planned};
 use serde::{Deserialize, Serialize};
 
 /// A target without a server.
@@ -44,37 +41,19 @@ impl Planned for BasicPlan {
     }
 }
 
-impl DriverPlan for BasicPlan {
-    type Target = Basic;
-
-    const CARD: Card = Card {
-        name: "basic",
-        schemes: &[],
-        summary: "no server: everything is answered at once, and nothing is kept",
-        address: "basic",
-        operations: Kinds::ALL,
-        documents: false,
-        databases: false,
-        server: false,
-        phases: false,
-        nouns: crate::Nouns::DOCUMENTS,
-        heeds: &[],
-        can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
-        words: &[],
-    };
-
-    const BINDING: Option<Binding> = Some(BINDING);
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-        asked.options(&Self::CARD)
-    }
-
-    async fn open(&self, opening: &Opening) -> Result<(Basic, ServerFacts), TargetError> {
-        let delay = self.basic.filter(|basic| basic.delay_ms > 0).map(|basic| Delay {
-            ms: basic.delay_ms,
-            seed: basic.randomized.then_some(opening.seed),
-        });
-        let facts = ServerFacts { name: "basic".to_owned(), ..ServerFacts::default() };
-        Ok((Basic { echo: opening.echo.clone(), delay }, facts))
-    }
-}
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "basic",
+    schemes: &[],
+    summary: "no server: everything is answered at once, and nothing is kept",
+    address: "basic",
+    operations: Kinds::ALL,
+    documents: false,
+    databases: false,
+    server: false,
+    phases: false,
+    nouns: crate::Nouns::DOCUMENTS,
+    heeds: &[],
+    can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
+    words: &[],
+};

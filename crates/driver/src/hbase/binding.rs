@@ -2,6 +2,7 @@
 //! is not used here.
 
 use super::Durability;
+use super::plan::QUORUM_FLAG;
 use crate::properties::{PropertyReader, hadoop};
 use crate::{Binding, Bound, Buffer, SiteFile};
 use indexmap::IndexSet;
@@ -61,10 +62,7 @@ const PROPERTIES: [&str; 25] = [
 const BOOTSTRAP: &str = "hbase.client.bootstrap.servers";
 const MASTERS: &str = "hbase.masters";
 const QUORUM: &str = "hbase.zookeeper.quorum";
-pub(super) const QUORUM_FLAG: &str = "-p hbase.zookeeper.quorum";
 const TLS: &str = "hbase.client.netty.tls.enabled";
-/// The missing property if certificates are named, but TLS is not turned on.
-pub(super) const TLS_CURE: &str = "give -p hbase.client.netty.tls.enabled=true";
 const KEYSTORE: &str = "hbase.rpc.tls.keystore.location";
 const TRUSTSTORE: &str = "hbase.rpc.tls.truststore.location";
 const MASTER_PORT: &str = "hbase.master.port";

@@ -1,6 +1,5 @@
 //! A table of HBase as planned.
 
-use super::binding::{QUORUM_FLAG, TLS_CURE};
 use super::words;
 use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
@@ -20,6 +19,11 @@ const FAMILY: &str = "cf";
 pub(super) const MOST_SPLITS: u32 = 8_999;
 /// The most connections to a server.
 const MOST_CONNECTIONS: u32 = 1_000;
+
+/// The flag of an address that a property of YCSB has led to.
+pub(super) const QUORUM_FLAG: &str = "-p hbase.zookeeper.quorum";
+/// The missing property if certificates are named, but TLS is not turned on.
+const TLS_CURE: &str = "give -p hbase.client.netty.tls.enabled=true";
 
 /// The cluster and the table of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -85,3 +85,12 @@ pub(super) async fn ask(pipe: &Rc<Pipe>, commands: &Commands) -> Result<Answers,
     waiting.swap(&mut answers);
     Ok(answers)
 }
+
+/// The answer to a command that is not part of the load.
+pub(super) async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
+    let mut commands = Commands::default();
+    commands.add(words);
+    let answer = ask(pipe, &commands).await?.get(0)?.to_vec();
+    checked(&answer)?;
+    Ok(answer)
+}

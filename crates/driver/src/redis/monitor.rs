@@ -2,7 +2,8 @@
 //! tenth of a millisecond.
 
 use super::answer::Value;
-use super::open::{asked, value};
+use super::info::value;
+use super::log_in::asked;
 use super::{Keys, Pipe};
 use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;

@@ -6,7 +6,8 @@ use super::answer::Value;
 use super::cluster::Map;
 use super::commands::Commands;
 use super::group::{Group, Hub};
-use super::log_in::ask;
+use super::info::value;
+use super::log_in::{ask, asked};
 use super::monitor::RedisMonitor;
 use super::session::RedisSession;
 use super::trouble::checked;
@@ -119,12 +120,6 @@ impl Greeting {
     }
 }
 
-/// The value of a line of `INFO`.
-pub(super) fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-    lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
-}
-
 /// The text under a name in the answer to `HELLO`.
 fn told(hello: Value<'_>, name: &str) -> Option<String> {
     let mut words = hello.list();
@@ -144,15 +139,6 @@ fn is_clustered(info: &str, hello: Value<'_>) -> Option<bool> {
     let is_infinispan = told(hello, "server").is_some_and(|it| it.starts_with("Infinispan"));
     let mode = line.map(str::to_owned).or_else(|| told(hello, "mode").filter(|_| !is_infinispan));
     mode.map(|mode| mode == "cluster")
-}
-
-/// The answer to a command that is not part of the load.
-pub(super) async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
-    let mut commands = Commands::default();
-    commands.add(words);
-    let answer = ask(pipe, &commands).await?.get(0)?.to_vec();
-    checked(&answer)?;
-    Ok(answer)
 }
 
 impl Keys {

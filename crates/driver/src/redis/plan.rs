@@ -2,9 +2,10 @@
 
 use super::binding::BINDING;
 use super::cluster::Nodes;
+use super::layout::Layout;
 use super::log_in::LogInto;
 use super::open::{Greeting, RedisTarget};
-use super::shape::{Layout, Shape};
+use super::shape::Shape;
 use super::{INDEX, Keys, words};
 use crate::address::{decoded, encoded};
 use crate::call::{CallError, in_scheme, told_apart, unusable, within};
