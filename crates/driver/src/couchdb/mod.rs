@@ -3,10 +3,12 @@
 mod admin;
 pub mod answer;
 mod binding;
+mod building;
 mod compaction;
 mod copies;
 mod creating;
 mod credentials;
+mod database;
 mod design;
 pub mod feed;
 mod fetch;
@@ -37,6 +39,7 @@ mod seen;
 mod session;
 mod settle;
 mod several;
+mod view_name;
 mod whole;
 mod words;
 
@@ -95,7 +98,7 @@ pub struct CouchDb {
     quorum: Quorum,
     /// The design documents that come with the plan.
     designs: Arc<[design::Design]>,
-    audit_views: Arc<[listing::ViewName]>,
+    audit_views: Arc<[view_name::ViewName]>,
     /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// Whether the database is removed at the end.

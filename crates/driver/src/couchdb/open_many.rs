@@ -1,8 +1,8 @@
 //! Before the first stage and after the last of a load on many databases: whether they can be
 //! created or exist, their total size, and their removal.
 
+use super::database::{There, find_soon, make, remove, size};
 use super::many::{Many, Paths, Sum};
-use super::open::{There, find_soon, make, remove};
 use super::plan::CouchPlan;
 use super::{Admin, AdminError, CouchDb, encode_segment};
 use crate::{OpenShards, Opening, Size, Spread, TargetError};
@@ -250,7 +250,7 @@ impl CouchDb {
     /// The size of all databases together, if a server answers.
     pub(super) async fn ask_sizes(&self, many: &Many) -> Option<Size> {
         let sum = self.ask_sum(many).await.filter(|sum| sum.missing.is_empty())?;
-        Some(super::open::size(&sum.info()))
+        Some(size(&sum.info()))
     }
 
     /// The combined information about all databases, if a server answers.

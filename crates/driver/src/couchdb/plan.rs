@@ -3,9 +3,9 @@
 use super::Credentials;
 use super::credentials::without_effect;
 use super::design::{self, Design};
-use super::listing::ViewName;
 use super::making::Making;
 use super::quorum::Quorum;
+use super::view_name::ViewName;
 use crate::address::{decoded, with_scheme};
 use crate::http::masked;
 use crate::mistake::Invalid;

@@ -3,7 +3,6 @@
 use super::credentials::{Credentials, Renewal};
 use super::design::Design;
 use super::head::{is_of_database, is_of_index, looks_up, request, write_condition, write_segment};
-use super::listing::ViewName;
 use super::many::Paths;
 use super::nodes::Place;
 use super::pen::CouchPen;
@@ -11,6 +10,7 @@ use super::quorum::Quorum;
 use super::revision::Revision;
 use super::seen::Seen;
 use super::settle::Settling;
+use super::view_name::ViewName;
 use super::words::Operations;
 use super::{CouchDb, answer, queries, several};
 use crate::clock::Clock;

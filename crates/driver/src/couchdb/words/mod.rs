@@ -7,7 +7,7 @@ mod whole;
 pub(super) use answer::{Counted, any as count_any, lists};
 pub(super) use whole::whole;
 
-use super::listing::ViewName;
+use super::view_name::ViewName;
 use crate::op::{ByKind, Failure};
 use crate::values::{Holes, Pieces};
 use crate::words::{Expect, OperationPlan, SavedFrom, Word, Wrong, flag_of, malformed, word_of};

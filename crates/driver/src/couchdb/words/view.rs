@@ -2,7 +2,7 @@
 
 use super::{CouchWord, Spelled, answer, query};
 use crate::couchdb::encode_segment;
-use crate::couchdb::listing::ViewName;
+use crate::couchdb::view_name::ViewName;
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "app/by_date?limit=20&descending=true";
