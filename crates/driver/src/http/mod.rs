@@ -9,16 +9,15 @@ mod list;
 mod pen;
 mod plan;
 mod request;
+mod request_plan;
 mod session;
 
 pub use crate::http1::CONNECTION_HEADERS;
 pub use list::{Listed, LongList, Requests};
 pub use pen::HttpPen;
-pub use plan::{
-    BodyPlan, Http2Plan, HttpPlan, HttpTarget, RequestPlan, RequestText, mask, masked,
-    strike_secret,
-};
+pub use plan::{Http2Plan, HttpPlan, HttpTarget};
 pub use request::{Request, Retry, Server, Settings};
+pub use request_plan::{BodyPlan, RequestPlan, RequestText, mask, masked, strike_secret};
 pub use session::HttpSession;
 
 use super::groups::Groups;
