@@ -1,7 +1,7 @@
 //! Bindings: how YCSB's command line asks for a driver. Knows nothing about YCSB's workloads.
 
-use super::address::redact;
-use super::{Card, DriverPlan};
+use super::Card;
+use super::secrets::redact;
 use crate::mistake::Invalid;
 use crate::properties::{Properties, PropertyReader};
 use serde_json::{Map, Value};
@@ -85,20 +85,6 @@ impl Binding {
     /// Whether it accepts any class.
     pub fn takes_any_class(&self) -> bool {
         self.classes == Self::ANY_CLASS
-    }
-
-    /// The binding of a driver for which YCSB has none: it is asked for by its own name, and
-    /// `property` contains its address.
-    pub(super) const fn by_address<P: DriverPlan>(
-        name: &'static [&'static str; 1],
-        property: &'static [&'static str; 1],
-        flag: &'static str,
-    ) -> Self {
-        let read = |read: &mut PropertyReader<'_>| Bound {
-            address: Some(read.text(&format!("{}.url", P::CARD.name), P::CARD.name)),
-            ..Bound::default()
-        };
-        Self { names: name, classes: &[], properties: property, flag, site: None, read }
     }
 
     /// Advice for a name that no binding has.

@@ -3,12 +3,15 @@
 //! A driver translates operations for its database. It knows nothing about pace or stages.
 
 mod address;
+mod asked;
 mod binding;
 mod call;
+mod card;
 mod compaction;
 mod database;
 mod follower;
 mod groups;
+mod heeded;
 mod json;
 mod kept;
 pub mod library;
@@ -27,6 +30,7 @@ mod rehearsal;
 mod replicator;
 mod scrape;
 mod scrape_query;
+mod scratch;
 mod secrets;
 mod setting;
 mod spread;
@@ -47,12 +51,14 @@ list::drivers! {
 }
 
 pub use address::with_scheme;
+pub use asked::{Auth, Existing, TargetAsked};
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
+pub use card::{Card, ONLY_TABLE};
 pub use compaction::CompactionPlan;
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
-pub use database::{DatabasePlan, Leftover, Scratch, scratch_name};
+pub use database::DatabasePlan;
 pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{
@@ -64,7 +70,7 @@ pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use monitor::{Monitor, NoReading, Question};
 pub use nouns::Nouns;
 pub use opening::{Detour, Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
-pub use plan::{Auth, Card, DriverPlan, Existing, Local, ONLY_TABLE, Planned, Size, TargetAsked};
+pub use plan::{DriverPlan, Local, Planned, Size};
 pub use prober::{Prober, Stored};
 pub use replicator::{
     DocumentCount, ReplicaEnd, Replicated, ReplicatedPage, ReplicationPhase, ReplicationState,
@@ -72,6 +78,7 @@ pub use replicator::{
 };
 pub use scrape::{Scrape, ScrapePlan, Scraper};
 pub use scrape_query::strike_observed;
+pub use scratch::{Leftover, Scratch, scratch_name};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 pub use spread::{Databases, OpenShards, Spread};

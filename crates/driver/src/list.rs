@@ -2,11 +2,13 @@
 //! its type.
 
 use super::{
-    Card, Local, Monitor, Replicator, Size, Target, TargetAsked, TargetError, UnsettledWrites,
+    Binding, Bound, Card, DriverPlan, Local, Monitor, Replicator, Size, Target, TargetAsked,
+    TargetError, UnsettledWrites,
 };
 use crate::clock::Nanos;
 use crate::mistake::Invalid;
 use crate::op::Failure;
+use crate::properties::PropertyReader;
 
 /// Work on a target of any driver.
 pub trait WithTarget {
@@ -72,6 +74,20 @@ impl<T: Target> Opened for T {
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
         Box::pin(Target::tear_down(self))
     }
+}
+
+/// The binding of a driver for which YCSB has none: it is asked for by its own name, and
+/// `property` contains its address.
+pub(super) const fn by_address<P: DriverPlan>(
+    name: &'static [&'static str; 1],
+    property: &'static [&'static str; 1],
+    flag: &'static str,
+) -> Binding {
+    let read = |read: &mut PropertyReader<'_>| Bound {
+        address: Some(read.text(&format!("{}.url", P::CARD.name), P::CARD.name)),
+        ..Bound::default()
+    };
+    Binding { names: name, classes: &[], properties: property, flag, site: None, read }
 }
 
 /// A driver that this program was built without.
@@ -239,7 +255,7 @@ macro_rules! drivers {
                     <$module::$plan as DriverPlan>::CARD,
                     match <$module::$plan as DriverPlan>::BINDING {
                         Some(binding) => binding,
-                        None => Binding::by_address::<$module::$plan>(
+                        None => list::by_address::<$module::$plan>(
                             &[$tag],
                             &[concat!($tag, ".url")],
                             concat!("-p ", $tag, ".url"),
@@ -257,7 +273,7 @@ macro_rules! drivers {
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 let driver = list::of_address(asked, CARDS, ABSENT)?;
                 list::check_nodes(asked, driver, CARDS, ABSENT)?;
-                setting::check(asked, CARDS.iter().find(|card| card.name == driver))?;
+                heeded::check(asked, CARDS.iter().find(|card| card.name == driver))?;
                 match driver {
                     $(
                         $(#[cfg(feature = $feature)])?

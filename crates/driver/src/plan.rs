@@ -1,229 +1,19 @@
-//! Targets as requested and as planned, and what is known about a driver.
+//! Targets as planned, for any driver.
 
-use super::address::redact;
-use super::options::{Unread, read};
 use super::secrets::LeftOut;
 use super::{Binding, Target};
 use crate::measure::{Copies, SizePoint};
 use crate::mistake::Invalid;
-use crate::net::{CertificateError, TlsOptions};
-use crate::op::{Feature, Kinds, OpKind, Way};
-use crate::words::{OperationPlan, Word};
+use crate::op::{Kinds, Way};
+use crate::words::OperationPlan;
 use crate::{
-    CompactionPlan, Databases, Nouns, Opening, Scratch, ServerFacts, Setting, TargetError,
+    Card, CompactionPlan, Databases, Opening, Scratch, ServerFacts, TargetAsked, TargetError,
     TargetPlan,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::pin::Pin;
-
-/// What is known about a driver before anything is planned.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
-pub struct Card {
-    /// The name in plans and records.
-    pub name: &'static str,
-    /// The schemes of its addresses. The driver's name alone is an address, too: of no server, or
-    /// of one that the driver starts itself.
-    pub schemes: &'static [&'static str],
-    /// What kind of server it speaks to, for help texts.
-    pub summary: &'static str,
-    /// What an address looks like, for messages.
-    pub address: &'static str,
-    /// The operations that it can do.
-    pub operations: Kinds,
-    /// Whether it returns the documents that are read, so that their content can be compared.
-    pub documents: bool,
-    /// Whether a server has named databases, one of which is the target.
-    pub databases: bool,
-    /// Whether there is a server. Without one, springload itself is what is measured.
-    pub server: bool,
-    /// Whether it marks when a request is sent and when its answer begins. Without these marks only
-    /// the service time of an operation is known, not its phases.
-    pub phases: bool,
-    /// Which settings of a target it heeds; all others are refused.
-    pub heeds: &'static [Setting],
-    /// The terms for what it stores.
-    pub nouns: Nouns,
-    /// What its operations can do beyond their kinds; all else is refused.
-    pub can: &'static [Feature],
-    /// The words with which a plan can spell operations of its own.
-    pub words: &'static [Word],
-}
-
-/// The name of the only table if a server has no databases: YCSB's default.
-pub const ONLY_TABLE: &str = "usertable";
-
-impl Card {
-    /// Whether a table of this name is passed to the target. If there is only one table, any other
-    /// name is passed on, so that the driver can refuse it.
-    pub fn takes_table(&self, table: &str) -> bool {
-        self.databases || self.server && table != ONLY_TABLE
-    }
-
-    /// Refuses operations that the driver does not support; `done` selects those that are planned.
-    pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
-        let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(*kind);
-        let kinds: Vec<_> =
-            OpKind::BUILT_IN.into_iter().filter(|kind| refused(kind) && done(*kind)).collect();
-        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-        (!names.is_empty()).then(|| {
-            let problem = format!("{} does not support {}", self.summary, names.join(" or "));
-            Invalid::new(flag, problem, "leave these operations out, or give another target")
-        })
-    }
-
-    /// Refuses a needed feature that the driver's operations lack.
-    pub fn lack(&self, flag: &str, feature: Feature) -> Option<Invalid> {
-        const SERIES: &str = "give another target for time series";
-        let (flag, problem, cure) = match feature {
-            _ if self.can.contains(&feature) => return None,
-            Feature::Ranges => (flag, "cannot read ranges of keys", SERIES),
-            Feature::Overwriting => (flag, "cannot insert over a document that exists", SERIES),
-            Feature::Conditions => {
-                ("--conditional", "does not support conditional reads", "leave it out")
-            }
-            Feature::Settling => (
-                "--wait-for-server",
-                "cannot tell which documents of a lost request were stored",
-                "leave it out, or give another target",
-            ),
-            Feature::Saving => (flag, "cannot save what is answered", "leave save out"),
-            Feature::Changes => ("--follow", "has no changes to follow", "leave it out"),
-            Feature::Replication => {
-                (flag, "does not replicate single databases", "give CouchDB servers")
-            }
-            Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
-            // Documents are handled one at a time instead.
-            Feature::Several => return None,
-        };
-        Some(Invalid::new(flag, format!("{} {problem}", self.summary), cure))
-    }
-}
-
-/// A target as requested by a dialect.
-#[derive(Clone, Debug)]
-pub struct TargetAsked {
-    /// The address; `None` for the stand-in of the default driver.
-    pub address: Option<String>,
-    /// The flag that the address was given with.
-    pub flag: &'static str,
-    /// The addresses of the other nodes of the cluster, with the same database.
-    pub nodes: Vec<String>,
-    /// Whether each connection stays with its node.
-    pub pin: bool,
-    /// The database, if it is not part of the address.
-    pub database: Option<String>,
-    /// Whether the database exists already.
-    pub existing: Existing,
-    /// Whether to keep a database that springload created.
-    pub keep: bool,
-    /// How credentials are sent.
-    pub auth: Auth,
-    /// The flag that `auth` was given with.
-    pub auth_flag: &'static str,
-    /// How the server's certificate is checked.
-    pub tls: TlsOptions,
-    /// Headers of every request, `Name: value`, for drivers that speak HTTP.
-    pub headers: Vec<String>,
-    /// The prefix of all identifiers.
-    pub id_prefix: String,
-    /// Settings specific to the driver, named as in its plan.
-    pub options: Map<String, Value>,
-}
-
-impl TargetAsked {
-    /// The target at an address, without any other settings: a new database, to be removed at the
-    /// end.
-    pub fn at(address: &str) -> Self {
-        Self {
-            address: Some(address.to_owned()),
-            flag: "TARGET",
-            nodes: Vec::new(),
-            pin: false,
-            database: None,
-            existing: Existing::No,
-            keep: false,
-            auth: Auth::default(),
-            auth_flag: "TARGET",
-            tls: TlsOptions::default(),
-            headers: Vec::new(),
-            id_prefix: String::new(),
-            options: Map::new(),
-        }
-    }
-
-    /// A mistake in the address, which is shown without its password.
-    pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
-        let shown = super::strike_secrets(&redact(self.address.as_deref().unwrap_or_default()));
-        Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
-    }
-
-    /// Refuses to check certificates where there are none.
-    ///
-    /// # Errors
-    /// Fails with `cure` if TLS options would have no effect, or if a file cannot be used.
-    pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
-        if uses_tls || self.tls.is_default() {
-            let unusable = self.tls.unusable().filter(|_| uses_tls);
-            let wrong = |it: CertificateError| Invalid::new(it.flag, it.problem, it.cure);
-            return unusable.map(wrong).map_or(Ok(()), Err);
-        }
-        let problem = "the target does not use TLS, so no certificate is checked";
-        Err(Invalid::new(self.tls.flag(), problem, format!("{cure}, or leave it out")))
-    }
-
-    /// The settings specific to the driver.
-    ///
-    /// # Errors
-    /// Fails if the driver does not have a setting, or its value is invalid.
-    pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
-        read(&self.options).map_err(|error| {
-            let cure = format!("leave it out, or give an option of the driver {}", card.name);
-            // If only one setting was given, it is the wrong one.
-            let mut names = self.options.keys();
-            let flag = match (names.next(), names.next()) {
-                (Some(name), None) => format!("--{}", name.replace('_', "-")),
-                _ => "options".to_owned(),
-            };
-            let problem = match error {
-                Unread::Unknown => format!("{} has no such option", card.summary),
-                Unread::Value(problem) => problem,
-            };
-            Invalid::new(flag, problem, cure)
-        })
-    }
-}
-
-/// Whether a named database exists already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// It must not exist.
-    No,
-    /// It must exist.
-    Yes,
-    /// It may exist. It is created if it is missing, and kept.
-    Maybe,
-}
-
-/// How credentials are sent to the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Auth {
-    /// A session cookie, which is cheap for the server to check.
-    #[default]
-    Cookie,
-    /// Basic authentication in every request.
-    Basic,
-    /// CouchDB's proxy authentication: the user, the roles, and a token, which is the HMAC-SHA256
-    /// of the user name. Its key is a secret that the server knows, given as the password.
-    Proxy,
-    /// The same with HMAC-SHA1.
-    ProxySha1,
-}
 
 /// A target that has been checked. Serializes without any [`Secret`](crate::Secret).
 pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
@@ -401,14 +191,16 @@ pub trait Planned: Debug {
         CompactionPlan::Auto
     }
 
-    /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds the one whose
-    /// number is the operation's key.
+    /// How many indexes are built before the load;
+    /// [`OpKind::IndexBuild`](crate::op::OpKind::IndexBuild) builds the one whose number is the
+    /// operation's key.
     fn indexes(&self) -> u64 {
         0
     }
 
-    /// The names of the indexes whose rows an audit checks, every one; [`OpKind::IndexAudit`] lists
-    /// the documents of the index whose number is the operation's key.
+    /// The names of the indexes whose rows an audit checks, every one;
+    /// [`OpKind::IndexAudit`](crate::op::OpKind::IndexAudit) lists the documents of the index whose
+    /// number is the operation's key.
     fn audited(&self) -> Vec<String> {
         Vec::new()
     }
@@ -482,46 +274,7 @@ pub(super) fn is_named(header: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::op::{Feature, OpKind};
     use crate::{CARDS, TargetPlan};
-
-    #[test]
-    fn an_operation_that_a_driver_lacks_is_refused_by_name() {
-        let http = CARDS.iter().find(|card| card.name == "http").unwrap();
-        let message = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
-        assert!(message.starts_with("TARGET: ") && message.contains("scan"), "{message}");
-        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
-        // Operations that are derived from requests or their results are not up to the driver to
-        // refuse.
-        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
-    }
-
-    #[test]
-    fn every_driver_can_do_what_is_needed_or_refuses_it_by_its_flag() {
-        for card in CARDS {
-            for feature in Feature::ALL {
-                let (can, refusal) = (card.can.contains(&feature), card.lack("TARGET", feature));
-                assert_eq!(refusal.is_none(), can || feature == Feature::Several, "{}", card.name);
-                let Some(message) = refusal.map(|it| it.to_string()) else { continue };
-                let flags = ["TARGET", "--conditional", "--wait-for-server", "--ddocs", "--follow"];
-                let named = flags.iter().any(|flag| message.starts_with(&format!("{flag}: ")));
-                assert!(named && message.contains(card.summary), "{message}");
-            }
-        }
-    }
-
-    /// Drivers whose inserts overwrite have no conflict to settle; of the others, only CouchDB's
-    /// checks who wrote the existing document.
-    #[test]
-    fn only_drivers_that_look_or_overwrite_settle_what_a_lost_request_stored() {
-        for card in CARDS {
-            let settles = card.can.contains(&Feature::Settling);
-            let refusal = card.lack("TARGET", Feature::Settling).map(|it| it.to_string());
-            assert_eq!(refusal.is_some(), !settles, "{}", card.name);
-            let guesses = ["mongodb", "line", "ycsb_java", "http"].contains(&card.name);
-            assert_eq!(settles, !guesses, "{}: {refusal:?}", card.name);
-        }
-    }
 
     #[test]
     fn cards_have_the_names_that_plans_are_stored_with() {
@@ -559,24 +312,6 @@ mod tests {
         }
         let unknown = serde_json::from_value::<TargetPlan>(serde_json::json!({"driver": "x"}));
         assert!(unknown.unwrap_err().to_string().contains("no driver \"x\""));
-    }
-
-    #[test]
-    fn the_readme_says_what_each_driver_can_do() {
-        let readme = include_str!("../../../README.md");
-        let head = readme.lines().find(|line| line.starts_with("| address | ")).unwrap();
-        let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).skip(1);
-        for card in CARDS.iter().filter(|card| !card.schemes.is_empty()) {
-            let starts = ["://", ":"].map(|end| format!("| `{}{end}` ", card.schemes[0]));
-            let is_its = |line: &&str| starts.iter().any(|start| line.starts_with(start));
-            let row = readme.lines().find(is_its);
-            let row = row.unwrap_or_else(|| panic!("README.md has no row {starts:?}"));
-            for (name, cell) in cells(head).zip(cells(row)) {
-                let kind = OpKind::BUILT_IN.into_iter().find(|kind| kind.name() == name).unwrap();
-                let can = if card.operations.contains(kind) { "yes" } else { "no" };
-                assert_eq!(cell, can, "{}: {kind}", card.name);
-            }
-        }
     }
 
     #[test]

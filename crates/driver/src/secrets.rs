@@ -84,6 +84,21 @@ pub fn strike_secrets(text: &str) -> String {
     out
 }
 
+/// A URL without its password.
+pub(super) fn redact(text: &str) -> String {
+    match url::Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        Err(_) if text.contains('@') => {
+            let after = text.rsplit('@').next().unwrap_or_default();
+            format!("***@{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
