@@ -6,8 +6,10 @@
 
 mod any_certificate;
 mod buffers;
+mod certificates;
 mod context;
 mod endpoint;
+mod endpoint_error;
 mod given_certificates;
 mod relay;
 mod rest;
@@ -18,11 +20,10 @@ mod trouble;
 mod unread;
 
 pub use buffers::Buffers;
+pub use certificates::{CertificateError, Identity, TlsOptions, server_config, tls_config};
 pub use context::{Deadline, ShardContext};
-pub use endpoint::{
-    CertificateError, Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, addresses,
-    server_config, tls_config,
-};
+pub use endpoint::{Endpoint, MAX_ANSWER, addresses};
+pub use endpoint_error::EndpointError;
 pub use relay::{Cutter, Relay};
 pub use rest::rest_after;
 pub use stream::{Found, Stream};

@@ -1,6 +1,7 @@
 //! TLS with certificates that are read once, also for servers that only become known during a run.
 
-use super::endpoint::{EndpointError, TlsOptions, tls_config};
+use super::certificates::{TlsOptions, tls_config};
+use super::endpoint_error::EndpointError;
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;

@@ -1,7 +1,8 @@
 //! Explains why a server cannot be connected to, and what the user can do about it.
 
 use super::Stream;
-use super::endpoint::{Endpoint, TlsOptions, tls_config};
+use super::certificates::{TlsOptions, tls_config};
+use super::endpoint::Endpoint;
 use super::given_certificates::is_authority;
 use crate::op::Failure;
 use rustix::io::Errno;
