@@ -17,7 +17,8 @@
 //! consecutive nights on one machine do, noise wanders, and would be divided into levels. So only
 //! those changes are kept that explain the values better than noise with a memory does.
 
-use super::{STRONGEST, correlation, mean, squares, two_sided};
+use super::autocorrelation::{STRONGEST, correlation};
+use super::{mean, squares, two_sided};
 
 /// Where the level of a series changes.
 #[derive(Clone, Copy, Debug, PartialEq)]

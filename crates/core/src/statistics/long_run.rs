@@ -15,7 +15,8 @@
 //! and autocorrelation consistent covariance matrix estimator", Econometrica 60, 1992, 953–966).
 //! `docs/load-shapes.md` says how often these intervals contain the true value, as simulated.
 
-use super::{ALARMS, STRONGEST, correlation, mean, t_quantile};
+use super::autocorrelation::{STRONGEST, correlation};
+use super::{ALARMS, mean, t_quantile};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 

@@ -20,7 +20,6 @@ mod successive;
 mod usl;
 
 pub use autocorrelation::autocorrelation_time;
-use autocorrelation::{STRONGEST, correlation};
 pub use change_points::{ChangePoint, LEAST_AT_LEVEL, change_points};
 pub use difference::{Difference, Layout, Observation, size_for, values_for};
 pub use fit::Fit;

@@ -1,6 +1,7 @@
 //! `{{doc.MEMBER}}`: a value of a stored document, generated again from its key and version.
 
-use super::{Draw, Problem, SourceCard, ValueSource, numbered};
+use super::value_source::numbered;
+use super::{Draw, Problem, SourceCard, ValueSource};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;

@@ -1,6 +1,8 @@
 //! `{{key}}`: the identifier of a stored document.
 
-use super::{Draw, Skew, SourceCard, ValueSource, numbered};
+use super::value_source::numbered;
+use super::{Draw, SourceCard, ValueSource};
+use crate::values::Skew;
 
 pub(super) const CARD: SourceCard = SourceCard {
     form: "key",

@@ -1,17 +1,8 @@
 //! `{{made OPERATION}}`: a value made by an earlier request.
 
 use super::new::write_new;
-use super::{Draw, SourceCard, ValueSource};
+use super::{After, Draw, SourceCard, ValueSource};
 use crate::op::OpKind;
-
-/// A dependency on a value that another operation has made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct After {
-    /// The operation that makes it.
-    pub kind: OpKind,
-    /// Whether no other request may take the same value.
-    pub takes: bool,
-}
 
 pub(super) const CARD: SourceCard = SourceCard {
     form: "made NAME",

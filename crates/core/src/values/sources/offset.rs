@@ -1,6 +1,7 @@
 //! `{{VALUE + N}}`: a number from another source, with an offset.
 
-use super::{Draw, Problem, Skew, ValueSource};
+use super::{Draw, Problem, ValueSource};
+use crate::values::Skew;
 
 /// The units that may follow a number, in milliseconds.
 const UNITS: [(&str, i64); 5] =

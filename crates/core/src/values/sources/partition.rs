@@ -1,6 +1,7 @@
 //! `{{partition}}`: the partition of a stored document.
 
-use super::{Draw, SourceCard, ValueSource, numbered};
+use super::value_source::numbered;
+use super::{Draw, SourceCard, ValueSource};
 
 pub(super) const CARD: SourceCard = SourceCard {
     form: "partition",
