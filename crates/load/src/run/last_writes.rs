@@ -82,17 +82,17 @@ mod tests {
         times_s.iter().map(look).collect()
     }
 
-    fn waiting(what: &str) -> Option<String> {
-        Some(format!("waiting for the server to say what became of {what}"))
+    fn waiting(what: &str) -> String {
+        format!("waiting for the server to say what became of {what}")
     }
 
     #[test]
     fn what_a_stage_waits_for_after_its_end_is_said_once() {
         let said_of = |writes| said(&[9.0, 10.0, 10.9, 11.5, 20.0], writes, false);
         let four = waiting("4 writes, for up to 29 s");
-        assert_eq!(said_of(4), [None, None, None, four, None]);
+        assert_eq!(said_of(4), [None, None, None, Some(four), None]);
         let one = waiting("1 write, for up to 29 s");
-        assert_eq!(said_of(1), [None, None, None, one, None]);
+        assert_eq!(said_of(1), [None, None, None, Some(one), None]);
         assert!(said_of(0).iter().all(Option::is_none));
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn a_stage_that_goes_on_has_other_news() {
         assert!(said(&[2.0, 5.0, 9.9], 4, false).iter().all(Option::is_none));
         let four = waiting("4 writes, for up to 37 s");
-        assert_eq!(said(&[2.0, 3.0], 4, true), [None, four], "it is stopped");
+        assert_eq!(said(&[2.0, 3.0], 4, true), [None, Some(four)], "it is stopped");
     }
 
     #[test]
@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(look(4.0, 96, 4), None);
         assert_eq!(look(4.9, 100, 0), None);
         assert_eq!(look(5.0, 96, 4), None, "it was not the same wait");
-        assert_eq!(look(6.0, 96, 4), waiting("4 writes, for up to 3 s"));
+        assert_eq!(look(6.0, 96, 4), Some(waiting("4 writes, for up to 3 s")));
     }
 }

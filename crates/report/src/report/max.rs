@@ -270,7 +270,7 @@ pub(super) mod tests {
     fn the_server_is_in_the_words_of_verbs_other_than_run() {
         let of = |verb: Option<&str>, words: &str| {
             let (step_verb, step_command) = (verb.map(str::to_owned), words.to_owned());
-            let max = MaxRecord { step_verb, step_command, ..max(Ended::Stopped, Vec::new()) };
+            let max = MaxRecord { step_command, step_verb, ..max(Ended::Stopped, Vec::new()) };
             subject(&max).split(" · ").next().unwrap().to_owned()
         };
         let target = "http://localhost:5984";

@@ -95,10 +95,10 @@ impl Rc {
     ///
     /// # Errors
     /// Fails if it cannot be parsed; the message has file and line.
-    pub(super) fn read_value<T>(
+    pub(super) fn read_value<T, E: std::fmt::Display>(
         &self,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Option<T>, Invalid> {
         let Some((place, value)) = self.values.get(key) else { return Ok(None) };
         read(value).map(Some).map_err(|problem| {
