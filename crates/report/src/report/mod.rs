@@ -28,6 +28,7 @@ formats! {
 }
 
 mod agents;
+mod beside;
 mod burst;
 mod chart;
 mod clean;

@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::parts::{grid, letter};
 use crate::record::RunRecord;
-use crate::report::visible;
+use crate::report::beside;
 use crate::report::words::capital;
 
 /// A section for each kind of table, with those of all stages of all runs; empty without any.
@@ -11,7 +11,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
     let mut sections: Vec<(&str, Html)> = Vec::new();
     for (run, record) in runs.iter().enumerate() {
         for stage in &record.stages {
-            for (title, rows) in visible::beside(stage) {
+            for (title, rows) in beside::tables(stage) {
                 let mut head = letter(runs, run);
                 head.push(&Html::tag("strong", stage.title()));
                 let at = sections.iter().position(|it| it.0 == title).unwrap_or_else(|| {

@@ -17,7 +17,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, database, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents, estimates, nodes, observed, replicated, visible};
+use super::{Format, Render, agents, beside, estimates, nodes, observed, replicated};
 use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -211,7 +211,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
         let mut out = String::new();
         detail::stage(stage, record.nouns(), &mut out);
         estimates::section(stage, &mut out);
-        visible::section(stage, &mut out);
+        beside::section(stage, &mut out);
         super::burst::section(record, stage, &mut out);
         agents::section(record, stage, &mut out);
         nodes::section(stage, &mut out);

@@ -10,7 +10,7 @@ use crate::report::headline::{
     error_words, looked_for, rate_words, share_words, time_words, unconfirmed_words, unit,
 };
 use crate::report::number::{decimal, grouped, length, millis};
-use crate::report::{agents, drill, estimates, nodes, replicated, visible};
+use crate::report::{agents, beside, drill, estimates, nodes, replicated};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -253,7 +253,7 @@ pub(super) fn beside(stage: &StageRecord, sheet: &mut Sheet) {
         // They have their own tables there.
         return;
     }
-    for (_, rows) in visible::beside(stage) {
+    for (_, rows) in beside::tables(stage) {
         sheet.gap();
         sheet.table(&rows.into_iter().enumerate().map(cells).collect::<Vec<_>>(), &[]);
     }
