@@ -4,12 +4,12 @@ use super::lines::Lines;
 use super::live_page::LivePage;
 use super::metrics::Metrics;
 use super::push;
+use super::sends::Sends;
 use crate::cli::flags::output::OutputArgs;
 use crate::clock::{Nanos, wall_ns};
 use crate::measure::{Second, Series};
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
-use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The live outputs of a run, besides the view on the terminal.
@@ -19,25 +19,6 @@ pub(in crate::cli) struct Live {
     page: Option<LivePage>,
     lines: Option<Lines>,
     pushes: Vec<Box<dyn Sends>>,
-}
-
-/// Sends the totals of a run to a receiver.
-pub(super) trait Sends: Debug {
-    /// Takes the totals so far; a stage in them is no longer running.
-    fn keep(&self, totals: Arc<RunRecord>);
-
-    /// Takes the measurements of the running stage so far.
-    fn running(&self, running: Arc<Running>);
-
-    /// News for the user, if there is any; reported once.
-    fn news(&self) -> Option<String>;
-
-    /// The run is over: the totals are sent once more.
-    fn end(&self);
-
-    /// Waits for a while until the totals are delivered; the user is informed of those that were
-    /// not.
-    fn finish(&self);
 }
 
 impl Live {

@@ -15,6 +15,7 @@ mod metrics;
 mod pages;
 #[cfg_attr(not(feature = "push"), path = "push_absent.rs")]
 mod push;
+mod sends;
 pub(in crate::cli) mod signals;
 mod tui;
 mod view;

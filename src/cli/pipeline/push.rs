@@ -2,8 +2,8 @@
 //! few seconds, by one thread per receiver. A receiver that is gone, slow or refuses them does not
 //! affect the run: the messages contain totals, so each makes up for those that were lost.
 
-use super::live::Sends;
 use super::pages::give_way;
+use super::sends::Sends;
 use crate::cli::flags::push::{PushArgs, header};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::strike_observed;

@@ -1,7 +1,7 @@
 //! `--otlp` and `--remote-write` in a springload that was built without them: refused with a
 //! message.
 
-use super::live::Sends;
+use super::sends::Sends;
 use crate::cli::flags::push::{PushArgs, header};
 use crate::plan::Invalid;
 
