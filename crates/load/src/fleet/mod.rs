@@ -20,6 +20,7 @@ mod offset;
 mod orders;
 pub mod pipe;
 mod sent;
+mod silence;
 mod ssh;
 mod waits;
 mod wire;

@@ -1,10 +1,7 @@
 //! How long coordinator and agents wait for each other.
 
-use super::channel::To;
-use super::coordinator::Fleet;
-use super::message::Down;
 use super::{GRACE_NS, SILENCE_NS};
-use crate::clock::{Nanos, SECOND_NS};
+use crate::clock::Nanos;
 
 /// How long a coordinator waits for its agents, and they for it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -18,35 +15,5 @@ pub struct Waits {
 impl Default for Waits {
     fn default() -> Self {
         Self { silence_ns: SILENCE_NS, grace_ns: GRACE_NS }
-    }
-}
-
-/// How many times longer agents may be silent until the first stage: hundreds of processes starting
-/// on one machine delay each other.
-const GATHERING: Nanos = 10;
-
-impl Fleet {
-    /// How long an agent may be silent at present.
-    pub(super) const fn patience_ns(&self) -> Nanos {
-        self.waits.silence_ns.saturating_mul(if self.gathering { GATHERING } else { 1 })
-    }
-
-    /// The message that informs an agent of these times.
-    pub(super) const fn welcome(&self) -> Down {
-        Down::Welcome { silence_ns: self.patience_ns(), grace_ns: self.waits.grace_ns }
-    }
-
-    /// All agents are about to work: from now on a silent one is missed soon.
-    pub(super) fn gathered(&mut self) {
-        if std::mem::replace(&mut self.gathering, false) {
-            let now = self.clock.now();
-            self.members.iter_mut().for_each(|member| member.heard = now);
-            self.order(To::All, self.welcome());
-        }
-    }
-
-    /// How long an agent may be silent during a run, in seconds.
-    pub(super) fn silence_s(&self) -> f64 {
-        self.waits.silence_ns as f64 / SECOND_NS as f64
     }
 }
