@@ -7,7 +7,7 @@ use super::follow::Followers;
 use super::lanes::Connections;
 use super::share::Share;
 use super::sizes::Sizes;
-use super::stage::Source;
+use super::source::Source;
 use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};

@@ -10,7 +10,7 @@ use crate::plan::{Plan, PlanRecord, StagePlan};
 use crate::run::bench::Bench;
 use crate::run::crew::{Crew, LOOK, PATIENCE_NS, Shares, UNANSWERED};
 use crate::run::share::Share;
-use crate::run::stage::Source;
+use crate::run::source::Source;
 use crate::run::stage::tests::nobody;
 use std::sync::Arc;
 

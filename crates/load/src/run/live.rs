@@ -1,6 +1,6 @@
 //! The totals of a running stage, once a second.
 
-use super::stage::Source;
+use super::source::Source;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::Pace;
 use crate::measure::Totals;

@@ -32,6 +32,7 @@ mod scratch;
 mod serve;
 mod share;
 mod sizes;
+mod source;
 mod stage;
 #[cfg(test)]
 mod steps_tests;
