@@ -2,11 +2,12 @@
 //! each link looks for them at its target.
 
 use super::Replicas;
-use super::link::{Ends, Lookout, Queue, Sent};
-use crate::clock::{Clock, Nanos, SECOND_NS};
+use super::link::{Ends, FoundLink, Limits, Lookout, Queue, Sent};
+use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
+use crate::clock::{Clock, Nanos};
 use crate::driver::{Driver, Replicator, scratch_name};
 use crate::engine::Stop;
-use crate::measure::{Comparison, LinkEnd, Markers};
+use crate::measure::Markers;
 use crate::plan::Link;
 use std::cell::RefCell;
 use std::io;
@@ -18,12 +19,8 @@ use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
-/// How often to check whether the load is over, and whether the user asks to stop.
-pub(super) const STEP: Duration = Duration::from_millis(10);
 /// The pause before writing the last marker is retried.
 const RETRY: Duration = Duration::from_millis(100);
-/// The load is still running.
-const NOT_OVER: Nanos = Nanos::MAX;
 
 /// What was found.
 #[derive(Default)]
@@ -34,38 +31,6 @@ pub(super) struct Found {
     pub(super) end_to_end: Option<Markers>,
     /// The markers of each place: identifiers and, if known, revisions.
     pub(super) markers: Vec<Vec<(String, Option<String>)>>,
-}
-
-/// What was found about a link.
-#[derive(Default)]
-pub(super) struct FoundLink {
-    pub(super) markers: Markers,
-    pub(super) end: LinkEnd,
-    pub(super) converged_s: Option<f64>,
-    pub(super) comparison: Option<Comparison>,
-    /// The reason an end does not respond, if it does not.
-    pub(super) reason: Option<String>,
-}
-
-/// Messages to the thread.
-#[derive(Debug)]
-pub(super) struct Notices {
-    /// When the load ended; [`NOT_OVER`] until then.
-    over_at: AtomicU64,
-    /// Whether to give up at once.
-    abandoned: AtomicBool,
-}
-
-impl Notices {
-    /// When the load ended, if it has.
-    pub(super) fn over_at(&self) -> Option<Nanos> {
-        Some(self.over_at.load(Ordering::Acquire)).filter(|at| *at != NOT_OVER)
-    }
-
-    /// Whether to give up at once.
-    pub(super) fn is_abandoned(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed)
-    }
 }
 
 /// A handle to the thread.
@@ -136,16 +101,6 @@ pub(super) struct LinkJob {
     pub(super) counted: Vec<usize>,
     /// The links that deliver what this one passes on.
     pub(super) before: Vec<usize>,
-}
-
-/// Time limits in nanoseconds, and what is allowed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    every_ns: Nanos,
-    pub(super) converge_ns: Nanos,
-    pub(super) patience_ns: Nanos,
-    /// Whether a target may show a revision other than its source, even though it has both.
-    pub(super) may_differ: bool,
 }
 
 /// The work of this thread.
@@ -298,25 +253,6 @@ impl Writer {
         }
         written
     }
-}
-
-/// Waits until the load is over.
-async fn over(notices: &Notices) {
-    while notices.over_at().is_none() && !notices.is_abandoned() {
-        tokio::time::sleep(STEP).await;
-    }
-}
-
-/// Waits until everything is to be given up.
-pub(super) async fn abandoned(notices: &Notices) {
-    while !notices.is_abandoned() {
-        tokio::time::sleep(STEP).await;
-    }
-}
-
-/// Converts nanoseconds to seconds.
-pub(super) fn seconds(ns: Nanos) -> f64 {
-    ns as f64 / SECOND_NS as f64
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use super::super::compare::{Compared, compare};
 use super::*;
+use crate::clock::SECOND_NS;
 use crate::driver::{
     DocumentCount, Local, ReplicaEnd, Replicated, ReplicatedPage, ReplicationState, TargetError,
 };
+use crate::measure::LinkEnd;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! One link beside the load: looks for markers at its target, and finds out after the load when the
 //! target has caught up.
 
-use super::beside::{FoundLink, Limits, Notices, STEP, abandoned, seconds};
 use super::compare::{Compared, compare};
+use super::notices::{Notices, STEP, abandoned};
 use super::start::{count_all, pause_after};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, Replicator, TargetError};
-use crate::measure::{LinkEnd, MarkerLog, Markers};
+use crate::measure::{Comparison, LinkEnd, MarkerLog, Markers};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,6 +30,27 @@ const QUIET_NS: Nanos = 30 * SECOND_NS;
 const QUIET_SHARE: u64 = 3;
 /// How long the last comparison may take once the time is up, in nanoseconds.
 const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
+
+/// What was found about a link.
+#[derive(Default)]
+pub(super) struct FoundLink {
+    pub(super) markers: Markers,
+    pub(super) end: LinkEnd,
+    pub(super) converged_s: Option<f64>,
+    pub(super) comparison: Option<Comparison>,
+    /// The reason an end does not respond, if it does not.
+    pub(super) reason: Option<String>,
+}
+
+/// Time limits in nanoseconds, and what is allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) every_ns: Nanos,
+    pub(super) converge_ns: Nanos,
+    pub(super) patience_ns: Nanos,
+    /// Whether a target may show a revision other than its source, even though it has both.
+    pub(super) may_differ: bool,
+}
 
 /// A marker that was acknowledged.
 #[derive(Clone, Debug)]
@@ -402,6 +423,11 @@ impl Quiet {
     const fn lasted(&self, now: Nanos) -> Nanos {
         now.saturating_sub(self.since)
     }
+}
+
+/// Converts nanoseconds to seconds.
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / SECOND_NS as f64
 }
 
 #[cfg(test)]

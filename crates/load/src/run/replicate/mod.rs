@@ -4,6 +4,7 @@
 mod beside;
 mod compare;
 mod link;
+mod notices;
 #[cfg(test)]
 mod replicas_tests;
 mod start;
