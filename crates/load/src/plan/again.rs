@@ -51,7 +51,12 @@ impl PlanRecord {
             let problem = "the list was stored without its secrets";
             mistakes.push(Invalid::new(format!("data.{name}"), problem, CURE));
         }
-        let defined = Defined { operations: &self.operations, data: &self.data, ids: &self.ids };
+        let defined = Defined {
+            operations: &self.operations,
+            data: &self.data,
+            ids: &self.ids,
+            listed: super::http::is_list(&self.target),
+        };
         super::operations::check(defined, &self.target, &self.stages, &self.schemas, &mut mistakes);
         for threshold in &self.thresholds {
             let done = |kind| super::operations::is_done(kind, &self.stages, &self.operations);

@@ -1,25 +1,25 @@
 //! Makes a plan from a specification, or reports every mistake in it.
 
+use super::check_drill;
 use super::databases;
-use super::drill;
 use super::http;
 use super::load::{
     check_give_up, check_length, check_load, check_max_answer, check_threads, most_connections,
     pace, staged, thresholds,
 };
 use super::noise::Noise;
-use super::operations;
+use super::operations::{self, Defined};
 use super::planned::{FillPlan, MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::replicate;
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
+use super::target::target;
 use crate::clock::SECOND_NS;
-use crate::driver::{Card, Databases, Existing, TargetAsked, TargetPlan};
+use crate::driver::{Card, Databases, Existing, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::op::Feature;
-use crate::schema::Ids;
 use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, delete_databases};
 
 /// Makes a plan from a specification.
@@ -27,7 +27,7 @@ use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, del
 /// # Errors
 /// Returns every mistake found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
-    let drilled = spec.drill.as_ref().map(|asked| drill::complete(spec, asked));
+    let drilled = spec.drill.as_ref().map(|asked| check_drill::complete(spec, asked));
     check_complete(drilled.as_ref().unwrap_or(spec))
 }
 
@@ -35,7 +35,6 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
 fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     check_ranges(spec, &mut mistakes);
-    mistakes.extend(spec.headers.iter().filter_map(|header| http::check_header(header)));
     let target = target(spec).map_err(|mistake| mistakes.push(mistake)).ok();
     let mut schemas = Vec::new();
     for (flag, source, weight) in &spec.schemas {
@@ -59,13 +58,14 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         check_driver(spec, &stages, &card, &mut mistakes);
     }
     if let Some(target) = &target {
-        let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
+        let listed = http::is_list(target);
+        let defined = Defined { operations: &operations, data: &data, ids: &spec.ids, listed };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);
         databases::check(spec, target, &stages, &mut mistakes);
     }
     let observe = super::observe::check(&spec.observe, &spec.tls, &mut mistakes);
-    let drill = drill::check(spec, target.as_ref(), &stages, &mut mistakes);
-    super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
+    let drill = check_drill::check(spec, target.as_ref(), &stages, &mut mistakes);
+    super::probe::check(spec.probe.as_ref(), target.as_ref().map(|it| it.ways()), &mut mistakes);
     let replication = replicate::check(spec, target.as_ref(), &stages, &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -186,6 +186,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "give a time such as 10s, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "must be above 0", cure));
     }
+    mistakes.extend(spec.headers.iter().filter_map(|header| http::check_header(header)));
 }
 
 fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
@@ -237,39 +238,6 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
         (a, b) => a.or(b),
     };
     (pace, length_ns)
-}
-
-/// The target that the specification asks for.
-pub(super) fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
-    if let Some(list) = &spec.http {
-        return Ok(http::target(list, &spec.tls));
-    }
-    TargetPlan::check(&asked_target(spec))
-}
-
-/// The part of the specification that is passed to its driver.
-pub(super) fn asked_target(spec: &PlanSpec) -> TargetAsked {
-    let prefix = match (spec.work.id_prefix(), &spec.ids) {
-        (Some(prefix), _) => prefix,
-        (None, Ids::Prefix(text)) => text,
-        (None, Ids::Partitions(_)) => "p0:",
-        (None, _) => "",
-    };
-    TargetAsked {
-        address: spec.target.clone(),
-        flag: spec.target_flag,
-        nodes: spec.nodes.clone(),
-        pin: spec.pin,
-        database: spec.database.clone(),
-        existing: spec.existing,
-        keep: spec.keep,
-        auth: spec.auth.value,
-        auth_flag: spec.auth.flag,
-        tls: spec.tls.clone(),
-        headers: spec.headers.clone(),
-        id_prefix: prefix.to_owned(),
-        options: spec.options.clone(),
-    }
 }
 
 #[cfg(test)]

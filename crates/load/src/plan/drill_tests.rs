@@ -1,6 +1,7 @@
 //! What a record stores of a drill.
 
 use super::*;
+use crate::clock::SECOND_NS;
 
 #[test]
 fn commands_are_kept_without_secrets() {

@@ -23,6 +23,8 @@ pub(super) struct Defined<'a> {
     pub(super) data: &'a Data,
     /// How documents are named.
     pub(super) ids: &'a Ids,
+    /// Whether the requests are a list's, which defines the operations that it names.
+    pub(super) listed: bool,
 }
 
 /// Reads the requested operations and lists.
@@ -160,10 +162,8 @@ pub(super) fn check(
             }
         }
     }
-    // The operations named in a list of requests are defined there.
-    let listed = super::http::is_list(target);
     let is_missing = |kind: &OpKind| {
-        !listed
+        !defined.listed
             && kind.is_own()
             && asked(*kind)
             && !defined.operations.iter().any(|it| it.name == *kind)

@@ -5,7 +5,7 @@ use super::drill::DrillPlan;
 use super::noise::Noise;
 use super::observe::ObservePlan;
 use super::probe::ProbePlan;
-use super::replicate::ReplicatePlan;
+use super::replication::ReplicatePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
 use super::threshold::{Limit, Threshold};

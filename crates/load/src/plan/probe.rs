@@ -1,6 +1,5 @@
 //! Probes beside the load: what they look for, and how often.
 
-use super::PlanSpec;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::mistake::Invalid;
 use crate::op::Way;
@@ -41,8 +40,8 @@ pub fn probe(text: &str) -> Result<Vec<Way>, String> {
 }
 
 /// Refuses probes in ways that the database does not support, or without an interval.
-pub(super) fn check(spec: &PlanSpec, ways: Option<&[Way]>, mistakes: &mut Vec<Invalid>) {
-    let Some(plan) = &spec.probe else { return };
+pub(super) fn check(plan: Option<&ProbePlan>, ways: Option<&[Way]>, mistakes: &mut Vec<Invalid>) {
+    let Some(plan) = plan else { return };
     if plan.every_ns < LEAST_EVERY_NS {
         mistakes.push(Invalid::new("--probe-every", "is below 1ms", "give a time such as 100ms"));
     }

@@ -4,7 +4,7 @@ use super::drill::DrillSpec;
 use super::observe::ObserveSpec;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
-use super::replicate::ReplicateSpec;
+use super::replication::ReplicateSpec;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
