@@ -1,6 +1,7 @@
 //! The reasons that fewer operations of a stage were started than planned.
 
-use super::{RunRecord, StageRecord, fleet};
+use super::agent_words::named;
+use super::{RunRecord, StageRecord};
 use crate::plan::StagePlan;
 
 /// A stage that lasted less than this share of its planned time ended early.
@@ -27,7 +28,7 @@ fn reason(
         let ended = record.ended.as_ref();
         return ended.map_or_else(|| "the run was stopped".to_owned(), |it| it.message.clone());
     }
-    if let Some(lost) = fleet::named(&record.lost_by(stage)) {
+    if let Some(lost) = named(&record.lost_by(stage)) {
         return format!("{lost} lost");
     }
     let length_s = plan.and_then(|plan| plan.length_ns).map(|ns| ns as f64 / 1e9);

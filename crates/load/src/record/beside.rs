@@ -1,7 +1,7 @@
 //! Warnings about probes and followers that ran beside the load.
 
 use super::StageRecord;
-use super::warning::{Code, DATA_WRONG, Warning};
+use super::code::{Code, DATA_WRONG, Warning};
 use crate::measure::VisibleBy;
 
 /// How late the thread of followers may be without a warning, in microseconds: its timer alone has

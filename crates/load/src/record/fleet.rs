@@ -1,6 +1,7 @@
 //! What to know about a run's agents before trusting its numbers: which were lost, began late, or
 //! have a clock that is not known well enough; and which of them hindered the run most.
 
+use super::agent_words::{numbers, who};
 use super::{
     AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
     unlike,
@@ -153,53 +154,6 @@ impl RunRecord {
         let ended = self.ended.as_ref().filter(|it| reasons.is_empty() && it.by == EndedBy::Agents);
         reasons.extend(ended.map(|it| it.message.clone()));
         Some(reasons.join("; ")).filter(|words| !words.is_empty())
-    }
-}
-
-/// Agent numbers in words: `3, 5–9 and 12`. They must be in ascending order.
-pub fn numbers(agents: &[usize]) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &agent in agents {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == agent => *last = agent,
-            _ => ranges.push((agent, agent)),
-        }
-    }
-    let mut words: Vec<String> = Vec::new();
-    for (first, last) in ranges {
-        match last - first {
-            0 => words.push(first.to_string()),
-            1 => words.extend([first.to_string(), last.to_string()]),
-            _ => words.push(format!("{first}–{last}")),
-        }
-    }
-    match words.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => words.concat(),
-    }
-}
-
-/// `agent 3 was` or `agents 3 and 5 were`; `None`: there are none.
-pub(super) fn named(agents: &[&AgentRecord]) -> Option<String> {
-    let all: Vec<usize> = agents.iter().map(|agent| agent.index).collect();
-    let numbers = numbers(&all);
-    match all.len() {
-        0 => None,
-        1 => Some(format!("agent {numbers} was")),
-        _ => Some(format!("agents {numbers} were")),
-    }
-}
-
-/// Names one agent with its machine and process, or several by their numbers, and the total.
-pub(super) fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
-    let of = record.agents.len();
-    match agents {
-        [one] => format!("agent {} of {of} (host {}, pid {})", one.index, one.host, one.pid),
-        all if all.len() == of => format!("all {of} agents"),
-        all => {
-            let indices: Vec<usize> = all.iter().map(|agent| agent.index).collect();
-            format!("agents {} of {of}", numbers(&indices))
-        }
     }
 }
 

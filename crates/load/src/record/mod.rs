@@ -4,13 +4,16 @@
 #[path = "fixture_tests.rs"]
 pub mod fixture;
 
+mod agent_words;
 mod agents;
 mod baseline;
 mod begun;
 mod beside;
 mod blame;
+mod code;
 mod drill;
 mod drilled;
+mod ended;
 mod environment;
 mod estimates;
 mod facts;
@@ -35,25 +38,29 @@ mod warning;
 mod warnings_tests;
 mod within;
 
+pub use agent_words::numbers as agent_numbers;
 pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
 pub use blame::{away_in_all_words, bound_words};
+pub use code::{Code, Warning};
 pub use drill::{Backlog, Drill, DrillDelays, DrillRecord, DrillStep, Phase, PhaseFigures};
 pub use drilled::NodeAudit;
+pub use ended::{Ended, EndedBy};
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
-pub use fleet::{AgentStarts, numbers as agent_numbers};
+pub use fleet::AgentStarts;
 #[cfg(feature = "schema")]
 pub use json_schema::json_schema;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
 pub use replication::{link_name, place_name};
-pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
+pub use result::{Cause, ResultKind, RunResult};
+pub use running::Running;
 pub use served::Counted;
 pub use server::ServerRecord;
 pub use threshold::{Judgment, Unit};
-pub use warning::{Code, Warning, unanswered};
+pub use warning::unanswered;
 
 pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
 
@@ -244,21 +251,6 @@ impl StartRecord {
     pub fn spread_us(&self) -> f64 {
         self.last_us - self.first_us
     }
-}
-
-/// The state of a running stage; never stored.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Running {
-    /// The stage's name.
-    pub name: String,
-    /// The time since its start, in seconds.
-    pub elapsed_s: f64,
-    /// Requests that have fallen due so far, in an open loop.
-    pub offered: Option<u64>,
-    /// The measurements up to the last full second.
-    pub operations: Vec<OperationSummary>,
-    /// What each agent has reported so far, if there are any.
-    pub agents: Vec<AgentStage>,
 }
 
 /// What happened to the operations that were due. Always offered = begun + dropped + unsent.

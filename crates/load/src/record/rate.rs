@@ -1,7 +1,6 @@
-//! Which stages are long enough to have a rate, and which runs can be compared with others of their
-//! plan.
+//! Which stages are long enough to have a rate.
 
-use super::{Cause, ResultKind, RunRecord, StageRecord};
+use super::StageRecord;
 
 /// In less time than this, in seconds, a rate only shows starting and ending.
 const LEAST_S: f64 = 0.01;
@@ -33,36 +32,12 @@ impl StageRecord {
     }
 }
 
-impl RunRecord {
-    /// The reason the run is not compared with others of its plan, in baselines, trends and
-    /// comparisons. `None`: it is.
-    pub fn unfit(&self) -> Option<String> {
-        let result = self.result();
-        match result.kind {
-            _ if self.partial => {
-                let why = self.ended.as_ref().map_or("the run was ended early", |it| &it.message);
-                Some(format!("stopped: {why}"))
-            }
-            _ if self.measured().next().is_none() => Some("nothing measured".to_owned()),
-            ResultKind::Stopped | ResultKind::Running | ResultKind::NotTrustworthy => {
-                Some(result.words())
-            }
-            // It ended before its plan was carried out. A failed clean-up does not change what was
-            // measured.
-            ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
-                (!matches!(self.cause(), Some(Cause::Left))).then(|| result.words())
-            }
-            ResultKind::Passed | ResultKind::Failed => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::KindInterval;
     use crate::op::OpKind;
-    use crate::record::{Ended, EndedBy, Verdict, fixture};
+    use crate::record::fixture;
 
     #[test]
     fn a_rate_is_of_enough_successes_in_enough_time() {
@@ -79,34 +54,6 @@ mod tests {
             let found = too_short_for_a_rate(ok, all, measured_s);
             assert_eq!(found.as_deref(), expected, "{ok} of {all} in {measured_s} s");
         }
-    }
-
-    #[test]
-    fn runs_count_that_measured_their_plan() {
-        let unfit = |change: &dyn Fn(&mut RunRecord)| {
-            let mut record = fixture::without_failures(&[]);
-            change(&mut record);
-            record.conclude();
-            record.unfit()
-        };
-        assert_eq!(unfit(&|_| ()), None);
-        // It was measured, whatever the result, and whatever is left on the server.
-        let read = |text: &str| vec![text.parse().expect("a threshold")];
-        assert_eq!(unfit(&|it| it.plan.thresholds = read("read.max > 1us")), None);
-        assert_eq!(unfit(&|it| it.server.left = Some("status 503".to_owned())), None);
-        let bound = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
-        let reason = unfit(&|it| it.stages[2].verdict = bound).expect("it does not count");
-        assert!(reason.starts_with("not trustworthy: "), "{reason}");
-        let gone = |it: &mut RunRecord| {
-            let (by, message) = (EndedBy::Unreachable, "the server is gone".to_owned());
-            (it.partial, it.ended) = (true, Some(Ended { by, at_s: 1.0, message }));
-        };
-        assert_eq!(unfit(&gone).as_deref(), Some("stopped: the server is gone"));
-        assert_eq!(unfit(&|it| it.stages.clear()).as_deref(), Some("nothing measured"));
-        let none = |it: &mut RunRecord| {
-            it.stages[2].operations.iter_mut().for_each(|operation| operation.ok = 0);
-        };
-        assert!(unfit(&none).expect("it does not count").starts_with("failed: no operation"));
     }
 
     #[test]

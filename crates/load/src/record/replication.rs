@@ -1,6 +1,6 @@
 //! The outcome of replication: its warnings, and what makes a run fail.
 
-use super::warning::{Code, DATA_WRONG, Warning};
+use super::code::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, StageRecord};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::Purpose;

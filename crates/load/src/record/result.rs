@@ -1,7 +1,7 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
-use super::warning::DATA_WRONG;
-use super::{Code, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
+use super::code::DATA_WRONG;
+use super::{Code, Ended, EndedBy, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::{LinkEnd, failure_words};
 use crate::op::Failure;
 use crate::plan::{Metric, Noise, Purpose, Quantity};
@@ -43,18 +43,6 @@ pub enum ResultKind {
     Running,
 }
 
-/// The reason a run ended before its plan was carried out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Ended {
-    /// What ended it.
-    pub by: EndedBy,
-    /// When it ended, in seconds from the run's start.
-    pub at_s: f64,
-    /// The reason, in one sentence.
-    pub message: String,
-}
-
 /// The cause of a result other than passed.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
@@ -83,23 +71,6 @@ pub enum Cause<'a> {
     NotReplicated,
     /// The run is worse than its baseline.
     Regression,
-}
-
-/// What ended a run early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum EndedBy {
-    /// The user.
-    User,
-    /// The server refused the credentials.
-    Authentication,
-    /// The server stopped answering.
-    Unreachable,
-    /// All agents were lost.
-    Agents,
-    /// springload itself, or the operating system.
-    Springload,
 }
 
 impl RunResult {
@@ -417,6 +388,28 @@ impl RunRecord {
     /// The cause of its result, computed from the record; `None`: it passed.
     pub fn cause(&self) -> Option<Cause<'_>> {
         found(self).map(|(cause, _)| cause)
+    }
+
+    /// The reason the run is not compared with others of its plan, in baselines, trends and
+    /// comparisons. `None`: it is.
+    pub fn unfit(&self) -> Option<String> {
+        let result = self.result();
+        match result.kind {
+            _ if self.partial => {
+                let why = self.ended.as_ref().map_or("the run was ended early", |it| &it.message);
+                Some(format!("stopped: {why}"))
+            }
+            _ if self.measured().next().is_none() => Some("nothing measured".to_owned()),
+            ResultKind::Stopped | ResultKind::Running | ResultKind::NotTrustworthy => {
+                Some(result.words())
+            }
+            // It ended before its plan was carried out. A failed clean-up does not change what was
+            // measured.
+            ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
+                (!matches!(self.cause(), Some(Cause::Left))).then(|| result.words())
+            }
+            ResultKind::Passed | ResultKind::Failed => None,
+        }
     }
 
     /// Whether it is judged against a baseline.

@@ -358,3 +358,31 @@ fn a_run_that_ended_before_its_audit_says_so_and_what_to_do() {
         assert_eq!(said(EndedBy::User, change).1, Vec::<String>::new());
     }
 }
+
+#[test]
+fn runs_count_that_measured_their_plan() {
+    let unfit = |change: &dyn Fn(&mut RunRecord)| {
+        let mut record = fixture::without_failures(&[]);
+        change(&mut record);
+        record.conclude();
+        record.unfit()
+    };
+    assert_eq!(unfit(&|_| ()), None);
+    // It was measured, whatever the result, and whatever is left on the server.
+    let read = |text: &str| vec![text.parse().expect("a threshold")];
+    assert_eq!(unfit(&|it| it.plan.thresholds = read("read.max > 1us")), None);
+    assert_eq!(unfit(&|it| it.server.left = Some("status 503".to_owned())), None);
+    let bound = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
+    let reason = unfit(&|it| it.stages[2].verdict = bound).expect("it does not count");
+    assert!(reason.starts_with("not trustworthy: "), "{reason}");
+    let gone = |it: &mut RunRecord| {
+        let (by, message) = (EndedBy::Unreachable, "the server is gone".to_owned());
+        (it.partial, it.ended) = (true, Some(Ended { by, at_s: 1.0, message }));
+    };
+    assert_eq!(unfit(&gone).as_deref(), Some("stopped: the server is gone"));
+    assert_eq!(unfit(&|it| it.stages.clear()).as_deref(), Some("nothing measured"));
+    let none = |it: &mut RunRecord| {
+        it.stages[2].operations.iter_mut().for_each(|operation| operation.ok = 0);
+    };
+    assert!(unfit(&none).expect("it does not count").starts_with("failed: no operation"));
+}

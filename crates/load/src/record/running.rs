@@ -1,7 +1,23 @@
 //! A record without an end: the run is still going on, or springload was killed. Only its reader
-//! can tell which; it is not stored.
+//! can tell which; it is not stored. Neither is the state of a running stage.
 
-use super::{Code, RunRecord, Verdict};
+use super::{AgentStage, Code, RunRecord, Verdict};
+use crate::measure::OperationSummary;
+
+/// The state of a running stage; never stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Running {
+    /// The stage's name.
+    pub name: String,
+    /// The time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that have fallen due so far, in an open loop.
+    pub offered: Option<u64>,
+    /// The measurements up to the last full second.
+    pub operations: Vec<OperationSummary>,
+    /// What each agent has reported so far, if there are any.
+    pub agents: Vec<AgentStage>,
+}
 
 impl RunRecord {
     /// Marks the run as seen running at this time, in nanoseconds since 1970.

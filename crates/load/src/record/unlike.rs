@@ -1,7 +1,7 @@
 //! Agents that are unlike the others: their connections get less done, or their requests take
 //! longer.
 
-use super::fleet::who;
+use super::agent_words::who;
 use super::{AgentRecord, AgentStage, Code, RunRecord, StageRecord};
 use crate::measure::Latency;
 use crate::statistics::median;

@@ -1,7 +1,7 @@
 //! The warnings about a stage: each with a stage that deserves it and one that does not.
 
 use super::blame::{outage_words, pause_words};
-use super::warning::{Code, Warning};
+use super::code::{Code, Warning};
 use super::{Hindrance, RunRecord, StageRecord, Verdict, fixture};
 use crate::measure::{
     Compaction, Comparison, FollowedBy, Following, Latency, LinkEnd, Markers, Outage, ReplicaPlace,
