@@ -3,6 +3,9 @@
 //! A rule is a function from a file (or a document) to complaints; each has a test that it can
 //! complain. The rules do not depend on what the code does.
 
+#[path = "tidy/circles.rs"]
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
