@@ -38,6 +38,7 @@ mod revision;
 mod seen;
 mod session;
 mod settle;
+mod settling;
 mod several;
 mod view_name;
 mod whole;

@@ -9,7 +9,7 @@ use super::pen::CouchPen;
 use super::quorum::Quorum;
 use super::revision::Revision;
 use super::seen::Seen;
-use super::settle::Settling;
+use super::settling::Settling;
 use super::view_name::ViewName;
 use super::words::Operations;
 use super::{CouchDb, answer, queries, several};

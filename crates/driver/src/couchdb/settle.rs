@@ -11,12 +11,11 @@ use crate::clock::Nanos;
 use crate::http1::Request;
 use crate::measure::Probe;
 use crate::op::{Failure, Key, Op, OpKind, Pen, Reply, Token};
-use crate::{Outcome, Session as _, Unsettled};
+use crate::{Outcome, Session as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The pause after a lookup without a result, if the server answers.
@@ -25,22 +24,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// ... and lookups continue for at most this long.
 const STILL_COMING_NS: Nanos = 5_000_000_000;
-
-/// What a session knows about writes whose answers were lost.
-#[derive(Debug)]
-pub(super) struct Settling {
-    /// The reply that the last lost answer would have given, if known.
-    pub(super) reply: Option<Reply>,
-    /// The writes that this and the other sessions ask about.
-    unsettled: Arc<Unsettled>,
-}
-
-impl Settling {
-    /// Nothing, in a session that counts such writes as `unsettled`.
-    pub(super) fn of(unsettled: &Arc<Unsettled>) -> Self {
-        Self { reply: None, unsettled: unsettled.clone() }
-    }
-}
 
 /// What is known about a write whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +66,7 @@ impl CouchSession {
         let asked = self.at();
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
-        let _inquiry = self.settling.unsettled.ask(until);
+        let _inquiry = self.settling.ask(until);
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
