@@ -2,7 +2,7 @@
 //! the next operation is due. Answers that arrived in the meantime are read after that.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::measure::OLDEST_NOTE_NS;
+use crate::measure::{OLDEST_NOTE_NS, Probe};
 use crate::net::ShardContext;
 use std::future::poll_fn;
 use std::task::Poll;
@@ -37,6 +37,14 @@ impl Naps {
         self.awake_until = if can_wait { self.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
     }
 
+    /// Notes how the answer to an operation of `one_request` arrived, which was read at `now`. One
+    /// without a timestamp is no reason to stay awake if it was read late because the operating
+    /// system woke the shard late.
+    pub(super) fn answered(&mut self, one_request: bool, probe: &Probe, now: Nanos) {
+        let could_wait = probe.can_wait() || probe.in_one_piece() && self.overslept(now);
+        self.expect(one_request && could_wait, now);
+    }
+
     /// Notes that a nap until `due` ended at `now`.
     pub(super) const fn woken(&mut self, due: Nanos, now: Nanos) {
         if now > due.saturating_add(NAP_NS) {
@@ -46,7 +54,7 @@ impl Naps {
 
     /// Whether an answer read at `now` may have lain too long for its timestamp, because the
     /// operating system woke the shard late. It says nothing about the answers to come.
-    pub(super) const fn overslept(&self, now: Nanos) -> bool {
+    const fn overslept(&self, now: Nanos) -> bool {
         now <= self.overslept_until
     }
 

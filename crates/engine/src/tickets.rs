@@ -228,14 +228,11 @@ impl Tickets {
         }
     }
 
-    /// Notes how the answer to an operation of `one_request` arrived, which was read at `now`. One
-    /// without a timestamp is no reason to stay awake if it was read late because the operating
-    /// system woke the shard late.
+    /// Notes how the answer to an operation of `one_request` arrived, which was read at `now`.
     pub(super) fn answered(&self, one_request: bool, probe: &Probe, now: Nanos) {
-        let Some(queue) = &self.queue else { return };
-        let naps = &mut queue.borrow_mut().naps;
-        let could_wait = probe.can_wait() || probe.in_one_piece() && naps.overslept(now);
-        naps.expect(one_request && could_wait, now);
+        if let Some(queue) = &self.queue {
+            queue.borrow_mut().naps.answered(one_request, probe, now);
+        }
     }
 
     /// Notes that the operation begun by connection number `connection` of this shard ended at
