@@ -23,7 +23,8 @@ impl NoiseWatch {
 
     /// Stops, and returns the observations.
     pub(super) fn finish(self) -> Noise {
-        let others = Machine::now().zip(self.before).map(|(now, then)| now.others_since(&then));
+        let others =
+            Machine::now().zip(self.before).and_then(|(now, then)| now.others_since(&then));
         let hiccups = self.hiccups.map(HiccupMeter::finish).unwrap_or_default();
         Noise { hiccups, others }
     }
@@ -34,7 +35,8 @@ impl NoiseWatch {
 pub struct Noise {
     /// How late a thread that only sleeps woke up.
     pub hiccups: Hiccups,
-    /// The number of processors that other programs used, on average; `None`: unknown.
+    /// The number of processors that other programs used, on average; `None`: unknown, as in less
+    /// than 0.1 s.
     pub others: Option<f64>,
 }
 

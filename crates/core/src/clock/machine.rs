@@ -1,5 +1,8 @@
 //! How busy the machine's processors were with other programs, from the scheduler's accounts.
 
+/// The shortest time for which a use is told, in ticks of each processor: usually 100 ms.
+const LEAST_TICKS: u64 = 10;
+
 /// The accounts at one moment, in kernel ticks of usually 10 ms. Only differences are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -39,12 +42,14 @@ impl Machine {
     }
 
     /// How many processors others used since `before`, on average: other programs, and other
-    /// machines on the same host.
-    pub fn others_since(&self, before: &Self) -> f64 {
+    /// machines on the same host. `None` in the first 100 ms or so, of which a single tick is a
+    /// large share.
+    pub fn others_since(&self, before: &Self) -> Option<f64> {
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
         let programs = since(|it| it.programs).saturating_sub(since(|it| it.own));
-        let all = since(|it| it.all).max(1) as f64;
-        (programs + since(|it| it.stolen)) as f64 * self.count as f64 / all
+        let (all, others) = (since(|it| it.all), programs + since(|it| it.stolen));
+        let long = all > 0 && all >= LEAST_TICKS * self.count;
+        long.then(|| others as f64 * self.count as f64 / all as f64)
     }
 }
 
@@ -65,9 +70,22 @@ mod tests {
         let before = machine(1_000, 1_000, 0, 500);
         // 200 ticks on two processors are one second; programs used 60, 50 of them our own.
         let others = machine(1_060, 1_130, 10, 550).others_since(&before);
-        assert!((others - 0.2).abs() < 1e-9, "{others}");
-        assert!(machine(1_050, 1_150, 0, 560).others_since(&before).abs() < 1e-9);
-        assert!(before.others_since(&before).abs() < 1e-9);
+        assert!(others.is_some_and(|others| (others - 0.2).abs() < 1e-9), "{others:?}");
+        let none = machine(1_050, 1_150, 0, 560).others_since(&before);
+        assert!(none.is_some_and(|others| others.abs() < 1e-9), "{none:?}");
         assert_eq!(Machine::parse("cpu  1 2 3\n", "1 (a) R"), None);
+    }
+
+    #[test]
+    fn a_few_ticks_tell_nothing_of_others() {
+        let before = machine(1_000, 1_000, 0, 500);
+        // On two processors: 10 ms of which others had all of one, then 95 ms, then 100 ms.
+        assert_eq!(machine(1_001, 1_001, 0, 500).others_since(&before), None);
+        assert_eq!(machine(1_010, 1_009, 0, 500).others_since(&before), None);
+        let others = machine(1_010, 1_010, 0, 500).others_since(&before);
+        assert!(others.is_some_and(|others| (others - 1.0).abs() < 1e-9), "{others:?}");
+        assert_eq!(before.others_since(&before), None);
+        let uncounted = Machine { count: 0, ..before };
+        assert_eq!(uncounted.others_since(&uncounted), None);
     }
 }
