@@ -28,6 +28,31 @@ pub(super) fn merge(length: Length) -> Result<Measured, Broken> {
     let percentiles: Vec<_> =
         [50.0, 90.0, 99.0, 99.9, 100.0].map(|p| merged.percentile(p)).to_vec();
     let ascends = percentiles.is_sorted() && merged.max() >= percentiles[4];
-    let measured = format!("{samples} samples in 7 parts: identical {same}, ascending {ascends}");
-    Ok(Measured::new(same && ascends, measured))
+    Ok(Measured::new(same && ascends, words(samples, same, ascends)))
+}
+
+/// What was measured: whether the merged parts are the same as the whole, and whether percentiles
+/// ascend.
+fn words(samples: u64, same: bool, ascends: bool) -> String {
+    let merged = if same { "the same histogram" } else { "another histogram" };
+    let ascend = if ascends { "ascend" } else { "do not ascend" };
+    format!("{samples} samples in 7 parts: merged, they are {merged}; percentiles {ascend}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_is_in_words() {
+        let Measured { held, text } = merge(Length::Quick).unwrap();
+        let says =
+            "100000 samples in 7 parts: merged, they are the same histogram; percentiles ascend";
+        assert_eq!((held, text.as_str()), (true, says));
+        let says = "9 samples in 7 parts: merged, they are another histogram; percentiles ascend";
+        assert_eq!(words(9, false, true), says);
+        let says =
+            "9 samples in 7 parts: merged, they are the same histogram; percentiles do not ascend";
+        assert_eq!(words(9, true, false), says);
+    }
 }
