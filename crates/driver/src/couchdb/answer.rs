@@ -469,6 +469,34 @@ mod tests {
     }
 
     #[test]
+    fn a_row_fails_by_the_name_of_its_error() {
+        let mut out = Vec::new();
+        for (error, failure) in [
+            ("conflict", Failure::Conflict),
+            ("not_found", Failure::NotFound),
+            ("too_large", Failure::TooLarge),
+            ("document_too_large", Failure::TooLarge),
+            ("max_document_size_exceeded", Failure::TooLarge),
+            ("attachment_too_large", Failure::Rejected),
+            ("bad_request", Failure::Rejected),
+            ("doc_validation", Failure::Rejected),
+            ("forbidden", Failure::Rejected),
+            ("illegal_docid", Failure::Rejected),
+            ("missing_stub", Failure::Rejected),
+            ("not_implemented", Failure::Rejected),
+            ("unauthorized", Failure::Rejected),
+            ("error", Failure::ServerError),
+            ("larger", Failure::ServerError),
+        ] {
+            let body = format!("[{{\"id\":\"10\",\"error\":\"{error}\",\"reason\":\"no\"}}]");
+            rows(body.as_bytes(), b"10", &mut out).unwrap();
+            assert_eq!((out.len(), out[0]), (1, Err(failure)), "{error}");
+            let reason = row_reason(body.as_bytes(), failure);
+            assert_eq!(reason, Some(format!("{error}: no")));
+        }
+    }
+
+    #[test]
     fn rows_that_nobody_asked_for_make_the_answer_worthless() {
         let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
         let nameless = "{\"error\":\"forbidden\",\"reason\":\"no\"}".to_owned();
