@@ -200,6 +200,23 @@ async fn a_status_that_says_something_else_is_a_failure() {
     }
 }
 
+/// An answer with several documents is not one of them, and would fill the memory for those.
+#[tokio::test]
+async fn only_a_document_that_was_read_alone_is_kept_for_an_update() {
+    let one = |id: &str| format!(r#"{{"id":"{id}","docs":[{{"ok":{}}}]}}"#, document(id, REV1));
+    let both = format!(r#"{{"results":[{},{}]}}"#, one("7"), one("8"));
+    let (target, _) = server(vec![("200 OK", both), ("200 OK", document("7", REV1))]);
+    let mut session = session_of(&target.with_cached_updates(true));
+    let single = Op::single(OpKind::Read, 7, None);
+    let several = Op { documents: 2, ..single };
+    for (op, names, kept) in [(several, "7\08", false), (single, "7", true)] {
+        let outcome = carry_out(&mut session, op, (names, "")).await;
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        let seen = session.seen.as_ref().expect("updates are cached");
+        assert_eq!(seen.get(names.as_bytes()).is_some(), kept, "{names:?}");
+    }
+}
+
 const GRANTED: &str = "200 OK\r\nSet-Cookie: AuthSession=new; Path=/";
 
 #[tokio::test]
