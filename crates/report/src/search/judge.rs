@@ -366,6 +366,23 @@ mod tests {
         assert_eq!(self::outcome(5_000, client, None), StepOutcome::Held, "though it was late");
     }
 
+    /// Those that were never begun have no response times, so these met the limit.
+    #[test]
+    fn what_the_client_did_not_keep_up_with_is_undecided_however_fast() {
+        let by = crate::record::Hindrance::Late(9_000.0);
+        let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0, by };
+        let judged = |unsent| {
+            let (mut record, slo) = run(5_000, client, None);
+            let load = &mut record.stages[1].load;
+            (load.open, load.begun) = (true, 2_000);
+            (load.offered, load.unsent) = (2_000 + unsent, unsent);
+            let Judged { outcome, reason, .. } = judge(&record, &[slo]);
+            (outcome, reason)
+        };
+        assert_eq!(judged(20), (StepOutcome::Undecided, CLIENT.to_owned()));
+        assert_eq!(judged(10), (StepOutcome::Held, String::new()), "within half a percent");
+    }
+
     #[test]
     fn what_too_few_connections_carried_says_nothing_about_the_server() {
         let few = Verdict::BoundByConnections { connections: 50, needed: 110 };
