@@ -2,27 +2,27 @@
 
 use super::TargetError;
 use crate::measure::Change;
+use crate::op::with_all;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
-/// How changes are requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FeedKind {
-    /// One response that continues as long as there are changes.
-    #[default]
-    Continuous,
-    /// One request after another, each for the next changes.
-    Longpoll,
-    /// Like `continuous`, but in the server-sent events format that browsers read.
-    Eventsource,
+with_all! {
+    /// How changes are requested.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum FeedKind {
+        /// One response that continues as long as there are changes.
+        #[default]
+        Continuous,
+        /// One request after another, each for the next changes.
+        Longpoll,
+        /// Like `continuous`, but in the server-sent events format that browsers read.
+        Eventsource,
+    }
 }
 
 impl FeedKind {
-    /// All kinds of feeds.
-    pub const ALL: [Self; 3] = [Self::Continuous, Self::Longpoll, Self::Eventsource];
-
     /// Its name in CouchDB.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,33 +1,27 @@
 //! The settings of a target besides its address.
 
-/// Something that can be asked of a target and that not every driver supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    /// Headers of every request.
-    Headers,
-    /// How credentials are sent.
-    Auth,
-    /// How the server's certificate is checked.
-    Certificates,
-    /// A certificate for the client itself.
-    ClientCertificate,
-    /// Many databases in place of one.
-    Databases,
-    /// How compaction is handled.
-    Compaction,
+use crate::op::with_all;
+
+with_all! {
+    /// Something that can be asked of a target and that not every driver supports.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Setting {
+        /// Headers of every request.
+        Headers,
+        /// How credentials are sent.
+        Auth,
+        /// How the server's certificate is checked.
+        Certificates,
+        /// A certificate for the client itself.
+        ClientCertificate,
+        /// Many databases in place of one.
+        Databases,
+        /// How compaction is handled.
+        Compaction,
+    }
 }
 
 impl Setting {
-    /// All settings.
-    pub const ALL: [Self; 6] = [
-        Self::Headers,
-        Self::Auth,
-        Self::Certificates,
-        Self::ClientCertificate,
-        Self::Databases,
-        Self::Compaction,
-    ];
-
     /// What a driver that does not heed it does instead.
     pub(super) const fn problem(self) -> &'static str {
         match self {

@@ -1,40 +1,33 @@
 //! The stop flag, shared by all shards and whatever stops them, and the patience with a server.
 
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::Failure;
+use crate::op::{Failure, with_all};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why no more operations are begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum StopReason {
-    /// The user asked once: drain and report.
-    Interrupted = 1,
-    /// The server refuses the credentials, and continuing could lock the user out.
-    Authentication = 2,
-    /// This machine has had no ports or files left for too long.
-    Starved = 3,
-    /// The server answered checks on new connections, but no operations, for too long.
-    Unserved = 4,
-    /// The server has not answered for too long.
-    Unreachable = 5,
-    /// The user asked twice: exit at once.
-    Aborted = 6,
+with_all! {
+    /// Why no more operations are begun.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[repr(u8)]
+    pub enum StopReason {
+        /// The user asked once: drain and report.
+        Interrupted = 1,
+        /// The server refuses the credentials, and continuing could lock the user out.
+        Authentication = 2,
+        /// This machine has had no ports or files left for too long.
+        Starved = 3,
+        /// The server answered checks on new connections, but no operations, for too long.
+        Unserved = 4,
+        /// The server has not answered for too long.
+        Unreachable = 5,
+        /// The user asked twice: exit at once.
+        Aborted = 6,
+    }
 }
 
 impl StopReason {
-    const ALL: [Self; 6] = [
-        Self::Interrupted,
-        Self::Authentication,
-        Self::Starved,
-        Self::Unserved,
-        Self::Unreachable,
-        Self::Aborted,
-    ];
-
     /// Whether the run was given up because there were no answers for too long.
     pub const fn gave_up(self) -> bool {
         matches!(self, Self::Starved | Self::Unserved | Self::Unreachable)

@@ -15,7 +15,7 @@ mod seal;
 
 pub use delivery::Delivery;
 
-use crate::op::{Key, Token};
+use crate::op::{Key, Token, with_all};
 use seal::{Sum, Sums};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -45,24 +45,22 @@ pub enum Act {
     Delete,
 }
 
-/// What is known about a write. One that was sent and has no later entry, or that failed, may or
-/// may not have been carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Fate {
-    /// It is about to be sent.
-    Sent,
-    /// The server has confirmed that it was carried out.
-    Acknowledged,
-    /// The server refused it, or never received it.
-    Refused,
-    /// The server said that it failed. Versions that do not know this value report the journal as
-    /// one of another version.
-    Failed,
-}
-
-impl Fate {
-    const ALL: [Self; 4] = [Self::Sent, Self::Acknowledged, Self::Refused, Self::Failed];
+with_all! {
+    /// What is known about a write. One that was sent and has no later entry, or that failed, may
+    /// or may not have been carried out.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u32)]
+    pub enum Fate {
+        /// It is about to be sent.
+        Sent,
+        /// The server has confirmed that it was carried out.
+        Acknowledged,
+        /// The server refused it, or never received it.
+        Refused,
+        /// The server said that it failed. Versions that do not know this value report the journal
+        /// as one of another version.
+        Failed,
+    }
 }
 
 /// One write.

@@ -17,6 +17,7 @@ mod plain;
 mod row;
 mod token;
 mod way;
+mod with_all;
 
 pub use by_kind::ByKind;
 #[cfg(any(test, feature = "testing"))]
@@ -33,6 +34,7 @@ pub use plain::{plain, steers};
 pub use row::Class;
 pub use token::Token;
 pub use way::Way;
+pub use with_all::with_all;
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use super::{StageRecord, Verdict};
 use crate::account::Facts;
 use crate::measure::{Histogram, SeriesNode, SeriesRow, Spans};
 use crate::observed::Observed;
-use crate::op::Failure;
+use crate::op::{Failure, with_all};
 use crate::plan::StagePlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,21 +57,20 @@ pub struct DrillStep {
     pub output: Option<String>,
 }
 
-/// A part of a drilled stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Until something was broken.
-    Before,
-    /// Until it was mended, including the time that breaking and mending took.
-    Broken,
-    /// Until the end.
-    Healed,
+with_all! {
+    /// A part of a drilled stage; in the order of time.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase {
+        /// Until something was broken.
+        Before,
+        /// Until it was mended, including the time that breaking and mending took.
+        Broken,
+        /// Until the end.
+        Healed,
+    }
 }
 
 impl Phase {
-    /// All phases, in order.
-    pub const ALL: [Self; 3] = [Self::Before, Self::Broken, Self::Healed];
-
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {

@@ -29,45 +29,37 @@ pub(super) use sizing::of_sizing;
 pub(super) use trend::of_trend;
 pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
 
+use crate::op::with_all;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use view::View;
 
-/// The kinds of charts, with the names that `--chart` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChartKind {
-    /// Offered and served load, over time.
-    Throughput,
-    /// Percentiles of response and service times, over time.
-    Latency,
-    /// Response and service time at each percentile.
-    Percentiles,
-    /// The distribution of response times over time.
-    Heatmap,
-    /// Failures over time.
-    Errors,
-    /// What each agent did, over time.
-    Agents,
-    /// The servers' own metrics, over time.
-    Server,
-    /// How far the targets of replication lagged behind, over time.
-    Lag,
+with_all! {
+    /// The kinds of charts, with the names that `--chart` takes, in the order in which they are
+    /// shown.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ChartKind {
+        /// Offered and served load, over time.
+        Throughput,
+        /// Percentiles of response and service times, over time.
+        Latency,
+        /// Response and service time at each percentile.
+        Percentiles,
+        /// The distribution of response times over time.
+        Heatmap,
+        /// Failures over time.
+        Errors,
+        /// What each agent did, over time.
+        Agents,
+        /// The servers' own metrics, over time.
+        Server,
+        /// How far the targets of replication lagged behind, over time.
+        Lag,
+    }
 }
 
 impl ChartKind {
-    /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 8] = [
-        Self::Throughput,
-        Self::Latency,
-        Self::Percentiles,
-        Self::Heatmap,
-        Self::Errors,
-        Self::Agents,
-        Self::Server,
-        Self::Lag,
-    ];
-
     /// The name used in flags and data.
     pub const fn name(self) -> &'static str {
         match self {
