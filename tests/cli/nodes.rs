@@ -307,8 +307,9 @@ fn what_are_no_nodes_of_one_cluster_are_refused() {
     run(&[&one.url, &b], &[]).refused(2, &["the first address has none"]);
     run(&[&one.url, &one.url], &[]).refused(2, &["given twice"]);
     run(&[&one.url, "line://127.0.0.1:7"], &[]).refused(2, &["not all of the same kind"]);
-    run(&["basic", &one.url], &[]).refused(2, &["several addresses"]);
+    run(&["basic", &one.url], &[]).refused(2, &["several addresses", "give one address"]);
     run(&[&one.url], &["--pin"]).refused(2, &["--pin", "only one address"]);
+    run(&["basic"], &["--pin"]).refused(2, &["--pin", "with the driver basic; leave it out"]);
     // Each server has its own documents.
     let refused = run(&[&one.url, &two.url], &[]).refused(3, &["not nodes of one cluster"]);
     assert!(refused.stderr.contains(&two.url));

@@ -9,6 +9,8 @@ impl Setting {
     fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
         let tls = &asked.tls;
         let (is_asked, flag) = match self {
+            Self::Nodes => (!asked.nodes.is_empty(), asked.flag),
+            Self::Pin => (asked.pin, "--pin"),
             Self::Headers => (!asked.headers.is_empty(), "--header"),
             Self::Auth => (asked.auth != Auth::default(), asked.auth_flag),
             Self::Certificates => (tls.insecure || tls.authorities.is_some(), tls.flag()),
@@ -29,7 +31,7 @@ pub(super) fn check(asked: &TargetAsked, card: Option<&Card>) -> Result<(), Inva
     let refused = |setting: &Setting| {
         let flag = setting.flag(asked).filter(|_| !card.heeds.contains(setting))?;
         let problem = format!("{} with the driver {}", setting.problem(), card.name);
-        Some(Invalid::new(flag, problem, "leave it out"))
+        Some(Invalid::new(flag, problem, setting.cure()))
     };
     Setting::ALL.iter().find_map(refused).map_or(Ok(()), Err)
 }
@@ -44,6 +46,8 @@ mod tests {
     fn asking(setting: Setting) -> TargetAsked {
         let mut asked = TargetAsked { auth_flag: "--auth", ..TargetAsked::at("x") };
         match setting {
+            Setting::Nodes => asked.nodes.push("y".to_owned()),
+            Setting::Pin => asked.pin = true,
             Setting::Headers => asked.headers.push("X: y".to_owned()),
             Setting::Auth => asked.auth = Auth::Basic,
             Setting::Certificates => asked.tls = TlsOptions { insecure: true, ..asked.tls },

@@ -139,34 +139,26 @@ pub(super) fn of_address(
     }
 }
 
-/// Refuses several node addresses for a driver that knows only one server, and settings about nodes
-/// if there is only one.
+/// Refuses nodes that are not all of the same driver, and settings about nodes if there is only
+/// one.
 ///
 /// # Errors
-/// Fails if the driver does not take these addresses, or a setting about nodes has no effect.
+/// Fails if an address is another driver's, or a setting about nodes has no effect.
 pub(super) fn check_nodes(
     asked: &TargetAsked,
     driver: &str,
     cards: &[Card],
     absent: &[Absent],
 ) -> Result<(), Invalid> {
-    let Some(second) = asked.nodes.first() else {
+    if asked.pin && asked.nodes.is_empty() {
         let cure = "give the other nodes of the cluster, too, or leave it out";
-        let refused = Invalid::new("--pin", "there is only one address", cure);
-        return if asked.pin { Err(refused) } else { Ok(()) };
-    };
-    let first_driver = cards.first().map_or("", |card| card.name);
-    if driver != first_driver || asked.address.is_none() {
-        let summary = cards.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
-        let problem = format!("several addresses, but {summary} takes only one");
-        let cure = "give one target, or the nodes of a CouchDB cluster";
-        return Err(Invalid::new(asked.flag, problem, cure));
+        return Err(Invalid::new("--pin", "there is only one address", cure));
     }
     for address in &asked.nodes {
-        let other = TargetAsked { address: Some(address.clone()), ..TargetAsked::at(second) };
-        if of_address(&TargetAsked { flag: asked.flag, ..other }, cards, absent)? != driver {
+        let other = TargetAsked { flag: asked.flag, ..TargetAsked::at(address) };
+        if asked.address.is_none() || of_address(&other, cards, absent)? != driver {
             let problem = "the addresses are not all of the same kind of database";
-            let cure = "give the nodes of one CouchDB cluster, or one target";
+            let cure = "give the nodes of one cluster, or one target";
             return Err(Invalid::new(asked.flag, problem, cure));
         }
     }
@@ -272,8 +264,8 @@ macro_rules! drivers {
             /// Fails if the request is invalid.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 let driver = list::of_address(asked, CARDS, ABSENT)?;
-                list::check_nodes(asked, driver, CARDS, ABSENT)?;
                 heeded::check(asked, CARDS.iter().find(|card| card.name == driver))?;
+                list::check_nodes(asked, driver, CARDS, ABSENT)?;
                 match driver {
                     $(
                         $(#[cfg(feature = $feature)])?
@@ -422,7 +414,7 @@ pub(super) use drivers;
 
 #[cfg(test)]
 mod tests {
-    use super::{Absent, absent, of_address};
+    use super::{Absent, absent, check_nodes, of_address};
     use crate::{CARDS, TargetAsked};
 
     const ABSENT: [Absent; 3] = [
@@ -466,6 +458,27 @@ mod tests {
         let cure = "get it with: cargo install --path . --features redis".to_owned();
         assert_eq!(absent("infinispan", &ABSENT), Some((problem, cure)));
         assert_eq!(absent("x", &ABSENT), None);
+    }
+
+    #[test]
+    fn addresses_are_all_those_of_one_driver_and_settings_about_them_need_several() {
+        let checked = |address: Option<&str>, others: &[&str], pin| {
+            let address = address.map(str::to_owned);
+            let nodes = others.iter().map(|&it| it.to_owned()).collect();
+            let asked = TargetAsked { address, nodes, pin, ..TargetAsked::at("") };
+            let checked = check_nodes(&asked, "line", CARDS, &[]);
+            checked.err().map(|it| it.to_string()).unwrap_or_default()
+        };
+        // Which drivers take several addresses is not decided here.
+        assert_eq!(checked(Some("line:h"), &["line:i", "LINE://j"], true), "");
+        assert_eq!(checked(Some("line:h"), &["line:i"], false), "");
+        assert_eq!(checked(Some("line:h"), &[], false), "");
+        let alone = checked(Some("line:h"), &[], true);
+        assert!(alone.starts_with("--pin: there is only one address; "), "{alone}");
+        for (first, other) in [(Some("line:h"), "basic"), (Some("line:h"), "h"), (None, "line:h")] {
+            let mixed = checked(first, &[other], false);
+            assert!(mixed.starts_with("TARGET: the addresses are not all of the same"), "{mixed}");
+        }
     }
 
     /// Otherwise a program built without the driver would not know them.

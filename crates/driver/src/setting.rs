@@ -6,6 +6,10 @@ with_all! {
     /// Something that can be asked of a target and that not every driver supports.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Setting {
+        /// Addresses of several nodes of one cluster.
+        Nodes,
+        /// Connections that stay with their nodes.
+        Pin,
         /// Headers of every request.
         Headers,
         /// How credentials are sent.
@@ -25,12 +29,22 @@ impl Setting {
     /// What a driver that does not heed it does instead.
     pub(super) const fn problem(self) -> &'static str {
         match self {
+            Self::Nodes => "several addresses are not taken",
+            Self::Pin => "connections are not divided among nodes",
             Self::Headers => "requests have no headers",
             Self::Auth => "credentials are not sent with requests",
             Self::Certificates => "no certificate is checked",
             Self::ClientCertificate => "no client certificate is sent",
             Self::Databases => "a load is not spread over several databases",
             Self::Compaction => "nothing is compacted on request",
+        }
+    }
+
+    /// How to do without it.
+    pub(super) const fn cure(self) -> &'static str {
+        match self {
+            Self::Nodes => "give one address",
+            _ => "leave it out",
         }
     }
 }

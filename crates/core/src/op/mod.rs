@@ -78,7 +78,8 @@ pub struct Op {
     /// For a bulk insert: nothing else writes these documents, so a document that turns out to
     /// exist was inserted by an earlier request whose answer was lost. The driver checks this.
     pub settle: bool,
-    /// For a read: how many copies of the document must agree.
+    /// For a read: how many copies of the document must agree. A driver need not
+    /// heed it, so it is not a [`Feature`].
     pub copies: Copies,
 }
 
