@@ -2,7 +2,7 @@
 
 use crate::Scratch;
 use crate::generate::{below, mix};
-use crate::op::Key;
+use crate::op::{Key, grouped};
 use serde::{Deserialize, Serialize};
 
 /// Keeps the draws apart from other uses of a seed.
@@ -99,9 +99,11 @@ impl OpenShards {
         }
         let fewer = if q > 1 { ", or create databases of fewer shards with ?q=1" } else { "" };
         Some(format!(
-            "the databases have {needed} shards on each node, which keeps at most {limit} open: \
-             it will close and open files all the time, and may answer 500; raise [couchdb] \
-             max_dbs_open{fewer}"
+            "the databases have {} shards on each node, which keeps at most {} open: it will \
+             close and open files all the time, and may answer 500; raise [couchdb] \
+             max_dbs_open{fewer}",
+            grouped(needed),
+            grouped(limit),
         ))
     }
 }

@@ -4,7 +4,7 @@ use super::counts::{BodyBytes, Wire};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
 use super::latency::Latency;
-use crate::op::{ByKind, Failure, Finding, OpKind, Reason};
+use crate::op::{ByKind, Failure, Finding, OpKind, Reason, grouped};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -191,10 +191,10 @@ pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSumma
     }
     let explained = classes.values().any(|(_, reason)| reason.is_some());
     let words = classes.into_iter().map(|(class, (count, reason))| match reason {
-        None => format!("{count} {class}"),
+        None => format!("{} {class}", grouped(count)),
         Some(Reason { status, reason }) => {
             let status = status.map_or(String::new(), |status| format!(" (status {status})"));
-            format!("{count} {class}: {reason}{status}")
+            format!("{} {class}: {reason}{status}", grouped(count))
         }
     });
     words.collect::<Vec<_>>().join(if explained { "; " } else { ", " })
@@ -267,6 +267,10 @@ mod tests {
         totals.add(&part(Failure::Timeout, None));
         let both = "4 rejected: illegal_docid: no colon (status 400); 2 timeout";
         assert_eq!(words(&totals), both);
+        let mut many = part(Failure::Timeout, None);
+        many.kind_mut(OpKind::Create).failures[Failure::Timeout.index()] = 191_685;
+        totals.add(&many);
+        assert!(words(&totals).ends_with("; 191,687 timeout"), "{}", words(&totals));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod draft;
 mod failure;
 mod feature;
 mod finding;
+mod grouped;
 #[cfg(feature = "schema")]
 mod keyed;
 mod kind;
@@ -25,6 +26,7 @@ pub use draft::Draft;
 pub use failure::{Certainty, Failure, Reason};
 pub use feature::Feature;
 pub use finding::{Finding, Unconfirmed};
+pub use grouped::grouped;
 #[cfg(feature = "schema")]
 pub use keyed::keyed;
 pub use kind::{Kinds, OpKind};

@@ -2,6 +2,7 @@
 
 use super::agent_words::named;
 use super::{RunRecord, StageRecord};
+use crate::op::grouped;
 use crate::plan::StagePlan;
 
 /// A stage that lasted less than this share of its planned time ended early.
@@ -14,6 +15,7 @@ pub(super) fn not_all_begun(record: &RunRecord, stage: &StageRecord) -> Option<S
     let planned = stage.load.planned.filter(|&planned| begun < planned)?;
     let plan = record.plan_of(stage);
     let reason = reason(record, stage, plan, planned - begun);
+    let (begun, planned) = (grouped(begun), grouped(planned));
     Some(format!("{begun} of {planned} planned requests were begun: {reason}"))
 }
 

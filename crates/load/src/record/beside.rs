@@ -3,6 +3,7 @@
 use super::StageRecord;
 use super::code::{Code, DATA_WRONG, Warning};
 use crate::measure::VisibleBy;
+use crate::op::grouped;
 
 /// How late the thread of followers may be without a warning, in microseconds: its timer alone has
 /// a granularity of one millisecond.
@@ -32,8 +33,10 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
             warn(Code::ProbesFailed, message);
         } else if *unseen > 0 {
             let message = format!(
-                "{unseen} of {probes} acknowledged probes were never seen by {way}{node}; each was \
-                 looked for over ten seconds, or until one second after the end"
+                "{} of {} acknowledged probes were never seen by {way}{node}; each was \
+                 looked for over ten seconds, or until one second after the end",
+                grouped(*unseen),
+                grouped(*probes),
             );
             warn(Code::NotVisible, message);
         }
@@ -43,7 +46,7 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         warn(Code::ProbesFailed, message);
     }
     if found.left > 0 {
-        let (left, why) = (found.left, because(&found.reason));
+        let (left, why) = (grouped(found.left), because(&found.reason));
         let message = format!("{left} probe documents could not be removed{why}");
         warn(Code::NotRemoved, message);
     }
@@ -71,8 +74,9 @@ fn of_followers(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let missing = found.missing();
     if missing > 0 {
         let message = format!(
-            "{DATA_WRONG}{missing} times, the last acknowledged change of a document did not reach \
-             a follower, nor did a later one"
+            "{DATA_WRONG}{} times, the last acknowledged change of a document did not reach \
+             a follower, nor did a later one",
+            grouped(missing),
         );
         warn(Code::DataWrong, message);
     }

@@ -3,6 +3,7 @@
 use super::{AgentClient, AgentStage, Code, Hindrance, StageRecord, Sureness, Verdict, fleet};
 use crate::account::Range;
 use crate::measure::Span;
+use crate::op::grouped;
 use std::fmt::Write as _;
 
 /// A client pause of this length, in seconds, is reported ...
@@ -33,16 +34,17 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             (Code::ClientBound, words)
         }
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => {
-            let offered = format!("offered {offered_per_s:.0}/s, served {served_per_s:.0}/s");
+            let [offered, served] = [offered_per_s, served_per_s].map(whole);
+            let offered = format!("offered {offered}/s, served {served}/s");
             let missing = missing_words(stage, backlog_per_s);
             (Code::NotSustained, format!("not sustained: {offered}{missing}"))
         }
         Verdict::BoundByConnections { connections, needed } => (
             Code::BoundByConnections,
             format!(
-                "{}; {:.0}/s is what they carry, not what the server can do",
+                "{}; {}/s is what they carry, not what the server can do",
                 bound_words(connections, needed),
-                stage.load.served_per_s,
+                whole(stage.load.served_per_s),
             ),
         ),
         Verdict::Degraded { failed_share, outage_s } => {
@@ -80,7 +82,8 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
 /// Says that there were too few connections.
 pub fn bound_words(connections: u64, needed: u64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
-    format!("bound by {connections} connection{plural}; about {needed} needed (-c {needed})")
+    let (connections, about) = (grouped(connections), grouped(needed));
+    format!("bound by {connections} connection{plural}; about {about} needed (-c {needed})")
 }
 
 /// The share of the time that threads waited for a processor or were paused, if it is large: the
@@ -143,15 +146,21 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
 fn missing_words(stage: &StageRecord, backlog_per_s: f64) -> String {
     match stage.load.dropped {
         0 => format!(
-            ", the backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the \
-             length of the run"
+            ", the backlog grew by {}/s; response percentiles depend on the length of the run",
+            whole(backlog_per_s)
         ),
         // They wait for nothing.
         dropped => format!(
-            "; {dropped} of {} were dropped, and have no response times",
-            stage.load.offered
+            "; {} of {} were dropped, and have no response times",
+            grouped(dropped),
+            grouped(stage.load.offered)
         ),
     }
+}
+
+/// A rate as a whole number.
+fn whole(per_s: f64) -> String {
+    grouped(per_s.round() as u64)
 }
 
 /// Outages of this total length, in seconds: their number, and the longest of them.
@@ -223,6 +232,22 @@ mod tests {
         let words = |length_s| span_words(Span { from_s: 0.81, length_s });
         assert_eq!(words(0.038), "for 38 ms from 0.8 s");
         assert_eq!(words(14.09), "for 14.1 s from 0.8 s");
+    }
+
+    #[test]
+    fn large_numbers_are_in_groups_except_where_they_are_to_be_copied() {
+        let bound = bound_words(1_000, 12_500);
+        assert_eq!(bound, "bound by 1,000 connections; about 12,500 needed (-c 12500)");
+        let mut stage = fixture::stage("crud", Vec::new());
+        let (offered_per_s, served_per_s, backlog_per_s) = (20_000.4, 18_789.6, 1_210.8);
+        stage.verdict = Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s };
+        let words = of_verdict(&stage).unwrap().1;
+        let expected = "not sustained: offered 20,000/s, served 18,790/s, the backlog grew by \
+                        1,211/s; response percentiles depend on the length of the run";
+        assert_eq!(words, expected);
+        (stage.load.offered, stage.load.dropped) = (191_687, 1_200);
+        let words = of_verdict(&stage).unwrap().1;
+        assert!(words.contains("; 1,200 of 191,687 were dropped"), "{words}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{StageRecord, Verdict};
 use crate::account::Facts;
 use crate::measure::{Histogram, SeriesNode, SeriesRow, Spans};
 use crate::observed::Observed;
-use crate::op::{Failure, with_all};
+use crate::op::{Failure, grouped, with_all};
 use crate::plan::StagePlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -416,7 +416,8 @@ impl Drill<'_> {
             (before, "before anything was broken".to_owned())
         };
         let classes = part.failures.iter();
-        let classes = classes.map(|(class, count)| format!("{count} {}", class.words()));
+        let classes =
+            classes.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
         format!("{when}: {}", classes.collect::<Vec<_>>().join(", "))
     }
 

@@ -3,7 +3,7 @@
 use super::drill::DrillStep;
 use super::{Code, RunRecord, StageRecord, Warning};
 use crate::measure::NodeCopies;
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, OpKind, grouped};
 use crate::plan::Purpose;
 
 /// What an audit through one node found.
@@ -91,7 +91,7 @@ pub(super) fn copies_warning(record: &RunRecord, warnings: &mut Vec<Warning>) {
             format!("the copies on {} could not be compared: {why}", node.node)
         }
         (None, None) => {
-            let sum = |of: fn(&NodeCopies) -> u64| copies.nodes.iter().map(of).sum::<u64>();
+            let sum = |of: fn(&NodeCopies) -> u64| grouped(copies.nodes.iter().map(of).sum());
             format!(
                 "after the drill, the copies of the database were not alike: {} missing, {} older",
                 sum(|it| it.missing),

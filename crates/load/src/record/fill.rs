@@ -2,7 +2,7 @@
 
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, OpKind, grouped};
 use crate::plan::Purpose;
 
 /// Documents without a response within the timeout. Lost responses count only if some took that
@@ -55,10 +55,12 @@ impl RunRecord {
             "send smaller requests, or fewer at a time, or raise --timeout"
         };
         Some(format!(
-            "{late} documents had no answer within {} s with {} requests of {batch} documents \
-             in flight: {cure}",
+            "{} documents had no answer within {} s with {} requests of {} documents in flight: \
+             {cure}",
+            grouped(late),
             self.plan.timeout_ns as f64 / 1e9,
-            self.plan.connections,
+            grouped(self.plan.connections as u64),
+            grouped(batch.into()),
         ))
     }
 }

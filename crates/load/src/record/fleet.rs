@@ -7,6 +7,7 @@ use super::{
     unlike,
 };
 use crate::measure::Span;
+use crate::op::grouped;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -208,15 +209,17 @@ fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
             let (whose, have) = if one { ("its", "it has") } else { ("their", "they have") };
             write!(
                 words,
-                ": {why}; all of {whose} {requests} requests until then are included, as {have} \
-                 handed them in"
+                ": {why}; all of {whose} {} requests until then are included, as {have} handed \
+                 them in",
+                grouped(requests)
             )
         }
         (_, one) => {
             let whose = if one { "its" } else { "their" };
             write!(
                 words,
-                ": {why}; {whose} {requests} requests until then are included, later ones are not"
+                ": {why}; {whose} {} requests until then are included, later ones are not",
+                grouped(requests)
             )
         }
     };

@@ -65,7 +65,7 @@ fn if_no_agent_is_left_the_run_is_not_trustworthy_whatever_is_allowed() {
     let message = "all agents were lost".to_owned();
     record.close(Some(Ended { by: EndedBy::Agents, at_s: 12.75, message }), Ok(true));
     let words = "degraded: all 3 agents were lost after 10.0 s of mixed: nothing heard for 3 s; \
-                 their 2121 requests until then are included, later ones are not";
+                 their 2,121 requests until then are included, later ones are not";
     let result = record.result();
     assert_eq!((result.exit_status, result.reason.as_deref()), (5, Some(words)));
     // Without any agent's reason, the reason is why the run ended.
@@ -186,7 +186,7 @@ fn losses_for_one_reason_are_reported_together_and_of_many_reasons_the_first() {
         lose(&mut record, agent, after_s);
     }
     let words = "agents 2–4 and 9 of 20 were lost between 8.0 and 9.0 s of mixed: nothing heard \
-                 for 3 s; their 2121 requests until then are included, later ones are not";
+                 for 3 s; their 2,121 requests until then are included, later ones are not";
     assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     for (agent, why) in [(2, "killed"), (3, "broken pipe"), (4, "its clock jumped")] {
         record.agents[agent].lost.as_mut().unwrap().why = why.to_owned();
@@ -235,7 +235,7 @@ fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
     let planned = crud(&mut record).load.begun + 100;
     crud(&mut record).load.planned = Some(planned);
     record.conclude();
-    let words = "3100 of 3200 planned requests were begun: agent 1 was lost";
+    let words = "3,100 of 3,200 planned requests were begun: agent 1 was lost";
     assert_eq!(messages_of(&record, Code::NotAllBegun), [words]);
 }
 

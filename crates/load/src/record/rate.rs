@@ -1,6 +1,7 @@
 //! Which stages are long enough to have a rate.
 
 use super::StageRecord;
+use crate::op::grouped;
 
 /// In less time than this, in seconds, a rate only shows starting and ending.
 const LEAST_S: f64 = 0.01;
@@ -20,6 +21,7 @@ pub fn too_short_for_a_rate(ok: u64, all: u64, measured_s: f64) -> Option<String
     let es = if ok == 1 { "" } else { "es" };
     let ms = measured_s * 1e3;
     let places = usize::from(ms < 1.0);
+    let ok = grouped(ok);
     Some(format!("too short for a rate: {ok} success{es} in {ms:.places$} ms"))
 }
 

@@ -3,6 +3,7 @@
 use super::code::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, StageRecord};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
+use crate::op::grouped;
 use crate::plan::Purpose;
 
 impl RunRecord {
@@ -54,9 +55,10 @@ fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
     let name = link_name(replication, link);
     let found = link.comparison.as_ref();
     let missing = found.map(|it| {
-        let of = format!("of {} documents", it.documents);
-        let missing = (it.missing > 0).then(|| format!("{} {of} are missing", it.missing));
-        let different = (it.different > 0).then(|| format!("{} {of} differ", it.different));
+        let of = format!("of {} documents", grouped(it.documents));
+        let missing = (it.missing > 0).then(|| format!("{} {of} are missing", grouped(it.missing)));
+        let different =
+            (it.different > 0).then(|| format!("{} {of} differ", grouped(it.different)));
         missing.into_iter().chain(different).collect::<Vec<_>>().join(", ")
     });
     let examples = found.map(|it| it.examples.join(", ")).filter(|it| !it.is_empty());
@@ -91,13 +93,14 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
             }
         }
         if let Some(refused @ 1..) = link.write_failures {
+            let refused = grouped(refused);
             let message = format!("replication {name}: the target refused {refused} documents");
             warn(Code::NotReplicated, message);
         }
         let markers = &link.markers;
         let because = markers.reason.as_ref().map_or_else(String::new, |it| format!(": {it}"));
         if markers.unseen > 0 {
-            let (unseen, written) = (markers.unseen, markers.written);
+            let (unseen, written) = (grouped(markers.unseen), grouped(markers.written));
             let message = format!(
                 "replication {name}: {unseen} of {written} acknowledged markers were never seen at \
                  the target{because}"
@@ -110,7 +113,7 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
         }
     }
     if replication.markers_left > 0 {
-        let left = replication.markers_left;
+        let left = grouped(replication.markers_left);
         let message = format!(
             "{left} marker documents may remain in the databases: their names begin with \
              springload:"

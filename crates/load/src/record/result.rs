@@ -3,7 +3,7 @@
 use super::code::DATA_WRONG;
 use super::{Code, Ended, EndedBy, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::{LinkEnd, failure_words};
-use crate::op::Failure;
+use crate::op::{Failure, grouped};
 use crate::plan::{Metric, Noise, Purpose, Quantity};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -160,7 +160,8 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     };
     if let Some((stage, missing, records)) = not_loaded(record) {
         let why = stage.failures();
-        let reason = format!("{missing} of {records} records were not loaded: {why}");
+        let (left_out, of) = (grouped(missing), grouped(records));
+        let reason = format!("{left_out} of {of} records were not loaded: {why}");
         let reason = reason.trim_end_matches(": ").to_owned();
         let lost = record.lost_words().map_or_else(String::new, |lost| format!("; {lost}"));
         let cause = Cause::NotLoaded(stage, missing, records);
@@ -276,7 +277,7 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     // Other failures may be the cause, such as a deleted database.
     let (failed, issued) = record.unprovoked(stage, |class| !class.unserved());
     if failed as f64 > issued as f64 * FAILED {
-        let words = stage.failures();
+        let (failed, issued, words) = (grouped(failed), grouped(issued), stage.failures());
         let _ =
             write!(reason, "; {failed} of {issued} operations failed for other reasons: {words}");
     }
@@ -348,6 +349,7 @@ fn failures(record: &RunRecord) -> Option<Found<'_>> {
     };
     let stage = record.measured().find(|stage| record.failing(stage) && !says_else(stage))?;
     let (failed, issued) = record.unprovoked(stage, |_| true);
+    let (failed, issued) = (grouped(failed), grouped(issued));
     let all = Quantity { kind: None, metric: Metric::ERRORS };
     let kind = stage.requests().find(|it| it.failed() > 0).map(|it| it.kind);
     let main = record.stages_of(all).iter().any(|it| std::ptr::eq(*it, stage));
@@ -378,7 +380,7 @@ impl StageRecord {
         let words = failure_words(self.requests());
         let unfinished: u64 = self.requests().map(|operation| operation.unfinished).sum();
         if words.is_empty() && unfinished > 0 {
-            return format!("{unfinished} had no answer at the end");
+            return format!("{} had no answer at the end", grouped(unfinished));
         }
         words
     }

@@ -74,7 +74,7 @@ fn a_clean_up_that_failed_hides_nothing() {
     let lost = Warning {
         code: Code::DataWrong,
         stage: Some("audit".to_owned()),
-        message: "data wrong: 13 lost, of 1200 documents looked for".to_owned(),
+        message: "data wrong: 13 lost, of 1,200 documents looked for".to_owned(),
     };
     let degraded = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
     let cases: [(u8, Change<'_>); 5] = [
@@ -140,7 +140,7 @@ fn what_the_server_is_not_to_blame_for_is_reported_beside_a_verdict() {
     };
     let reason = reason_for(Failure::NotFound);
     assert!(
-        reason.contains("degraded") && reason.contains("; 500 of 3100 operations failed"),
+        reason.contains("degraded") && reason.contains("; 500 of 3,100 operations failed"),
         "{reason}"
     );
     assert!(reason.contains("500 not_found"), "{reason}");
@@ -215,7 +215,7 @@ fn a_load_phase_must_load_all_records() {
     };
     assert_eq!(of(YcsbPhase::Load, 1_000, &[]), (0, None));
     assert_eq!(of(YcsbPhase::Load, 1_001, &[]), (0, None));
-    let left_out = "1 of 1000 records were not loaded";
+    let left_out = "1 of 1,000 records were not loaded";
     assert_eq!(of(YcsbPhase::Load, 999, &[]), (3, Some(left_out.to_owned())));
     let why = Some(format!("{left_out}: 1 conflict"));
     assert_eq!(of(YcsbPhase::Load, 999, &[(Failure::Conflict, 1)]), (3, why));
@@ -237,7 +237,7 @@ fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
     };
     let result = wrong(None).result();
     assert_eq!((result.exit_status, result.kind), (6, ResultKind::Failed));
-    let read = "2 unexpected state, of 3000 documents read";
+    let read = "2 unexpected state, of 3,000 documents read";
     assert_eq!(result.words(), format!("failed: data wrong: {read}"));
     // The same result wherever they were found.
     let words = wrong(Some(3)).result().words();
@@ -294,7 +294,7 @@ fn conflicts_that_the_plan_provokes_are_no_failures_of_the_run() {
 #[test]
 fn a_result_is_put_in_words() {
     let result = record(|it| fail(it, Failure::NotFound, 1_000)).result();
-    let words = "failed: 1000 of 3100 operations of the mixed stage failed: 1000 not_found; \
+    let words = "failed: 1,000 of 3,100 operations of the mixed stage failed: 1,000 not_found; \
                  --fail-if 'err > N%' allows more than 1 %";
     assert_eq!(result.words(), words);
     assert_eq!(record(|_| {}).result().words(), "passed");

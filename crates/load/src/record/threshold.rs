@@ -4,7 +4,7 @@
 use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
 use crate::measure::{Histogram, OperationSummary, Statistic, is_default};
-use crate::op::OpKind;
+use crate::op::{OpKind, grouped};
 use crate::plan::{Limit, Metric, Quantity, Span, Threshold};
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +256,7 @@ fn time_us(
         // Times cover successes only. Requests without a response have no time, so a percentile of
         // all requests may not exist.
         if span != Span::Lag && lost as f64 * 100.0 > all as f64 * (100.0 - percent) {
+            let (lost, all) = (grouped(lost), grouped(all));
             return Err(format!(
                 "{lost} of {all} requests had no answer, so no time covers {percent} %"
             ));
@@ -264,7 +265,8 @@ fn time_us(
     statistic.of_histogram(&times).ok_or_else(|| {
         // Ten samples must lie beyond the percentile.
         let beyond = 1_000 - u64::from(statistic.tenths().unwrap_or(0));
-        format!("too few samples: {} of at least {}", times.len(), 10_000 / beyond.max(1))
+        let least = grouped(10_000 / beyond.max(1));
+        format!("too few samples: {} of at least {least}", grouped(times.len()))
     })
 }
 

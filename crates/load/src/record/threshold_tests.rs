@@ -157,8 +157,8 @@ fn values_have_units_and_base_units() {
 #[test]
 fn what_cannot_be_judged_is_broken_and_says_so() {
     for (expression, says) in [
-        ("update.p99 > 9s", "too few samples: 95 of at least 1000"),
-        ("update.p99.9 < 1us", "too few samples: 95 of at least 10000"),
+        ("update.p99 > 9s", "too few samples: 95 of at least 1,000"),
+        ("update.p99.9 < 1us", "too few samples: 95 of at least 10,000"),
         ("delete.mean > 9s", "nothing was measured"),
         ("delete.err > 90%", "nothing was measured"),
         ("delete.throughput > 1", "nothing was measured"),
@@ -184,7 +184,7 @@ fn no_time_holds_for_requests_without_an_answer() {
     assert_eq!(judged(&mut record, Failure::Conflict), [false; 4]);
     // 30 of 3,000 are 1 %: p99 holds for the others, the maximum does not hold for all.
     assert_eq!(judged(&mut record, Failure::Timeout), [false, false, true, false]);
-    let says = "30 of 3000 requests had no answer, so no time covers 100 %";
+    let says = "30 of 3,000 requests had no answer, so no time covers 100 %";
     assert_eq!(record.thresholds[2].problem.as_deref(), Some(says));
     record.stages[2].operations[0].requests -= 1;
     assert_eq!(judged(&mut record, Failure::Reset), [true, false, true, false]);

@@ -4,6 +4,7 @@
 use super::agent_words::who;
 use super::{AgentRecord, AgentStage, Code, RunRecord, StageRecord};
 use crate::measure::Latency;
+use crate::op::grouped;
 use crate::statistics::median;
 
 /// An agent of a closed loop is slow if each of its connections does less than this share of the
@@ -32,9 +33,11 @@ pub(super) fn warn(record: &RunRecord, stage: &StageRecord, add: &mut impl FnMut
         let agents: Vec<&AgentRecord> = slow.iter().map(|(agent, _)| *agent).collect();
         let at_least = if slow.len() == 1 { "" } else { "as little as " };
         let message = format!(
-            "{} did {at_least}{least:.0} documents per second per connection, less than half \
-             the median of {usual:.0}: {}, so the percentiles mix unlike clients",
+            "{} did {at_least}{} documents per second per connection, less than half \
+             the median of {}: {}, so the percentiles mix unlike clients",
             who(record, &agents),
+            grouped(least.round() as u64),
+            grouped(usual.round() as u64),
             because(stage, &agents),
         );
         add(Code::AgentSlow, message);

@@ -6,7 +6,7 @@ use super::code::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, ServerRecord, StageRecord, beside, drilled, fleet};
 use crate::driver::Nouns;
 use crate::measure::OperationSummary;
-use crate::op::{Failure, Finding, OpKind};
+use crate::op::{Failure, Finding, OpKind, grouped};
 use crate::plan::Purpose;
 
 /// The share of the time between requests and their responses that may be spent outside the
@@ -55,6 +55,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     }
     if let Some(extra @ 1..) = record.extra_documents {
         let documents = if extra == 1 { nouns.one } else { nouns.many };
+        let extra = grouped(extra);
         let message = format!("{DATA_WRONG}{extra} {documents} that this run did not write");
         warnings.push(Warning { code: Code::DataWrong, stage: None, message });
     }
@@ -134,10 +135,11 @@ fn verified(
 ) {
     let count = |wrong: bool| -> (u64, Vec<String>) {
         let classes = operation.failures.iter().filter(|(class, _)| class.is_wrong_data() == wrong);
-        let words = classes.clone().map(|(class, count)| format!("{count} {}", class.words()));
-        (classes.map(|(_, count)| count).sum(), words.collect())
+        let words =
+            |(class, count): (&Failure, &u64)| format!("{} {}", grouped(*count), class.words());
+        (classes.clone().map(|(_, count)| count).sum(), classes.map(words).collect())
     };
-    let (issued, audit) = (operation.issued, stage.purpose() == Purpose::Audit);
+    let (issued, audit) = (grouped(operation.issued), stage.purpose() == Purpose::Audit);
     let (wrong, classes) = count(true);
     if wrong > 0 {
         let looked = if audit { "looked for" } else { "read" };
@@ -153,15 +155,16 @@ fn verified(
     if unread > 0 {
         let (classes, many) = (classes.join(", "), nouns.many);
         // An audit ends when nothing answers any more.
-        let others = match created.saturating_sub(issued) {
+        let others = match created.saturating_sub(operation.issued) {
             others if audit && others > 0 => {
-                format!(", and at least {others} others were not looked for")
+                format!(", and at least {} others were not looked for", grouped(others))
             }
             _ => String::new(),
         };
         let message = format!(
-            "audit incomplete: {unread} of {issued} {many} could not be read ({classes}){others}; \
-             audit again with springload audit"
+            "audit incomplete: {} of {issued} {many} could not be read ({classes}){others}; \
+             audit again with springload audit",
+            grouped(unread),
         );
         add(Code::AuditIncomplete, message);
     }
@@ -198,10 +201,10 @@ fn of_stage(
         return;
     }
     for operation in stage.requests() {
-        let (kind, issued) = (operation.kind, operation.issued);
+        let (kind, issued) = (operation.kind, grouped(operation.issued));
         let failed = operation.failed();
         if failed > 0 {
-            let words = operation.failure_words();
+            let (failed, words) = (grouped(failed), operation.failure_words());
             let message = format!("{failed} of {issued} {kind} operations failed: {words}");
             add(Code::Failures, message);
         }
@@ -209,19 +212,17 @@ fn of_stage(
             add(Code::Unanswered, format!("{kind} {words}"));
         }
         if operation.unfinished > 0 {
-            let count = operation.unfinished;
-            add(
-                Code::Unfinished,
-                format!("{count} of {issued} {kind} operations had no answer at the end"),
-            );
+            let count = grouped(operation.unfinished);
+            let message = format!("{count} of {issued} {kind} operations had no answer at the end");
+            add(Code::Unfinished, message);
         }
         if operation.accepted > 0 {
-            let (count, ok) = (operation.accepted, operation.ok);
+            let (count, ok) = (grouped(operation.accepted), grouped(operation.ok));
             let message = format!("{count} of {ok} {kind} operations {accepted}");
             add(Code::Accepted, message);
         }
         if operation.wire.resent > 0 {
-            let count = operation.wire.resent;
+            let count = grouped(operation.wire.resent);
             let message = format!(
                 "{count} {kind} operations were resent: the server had closed the connection"
             );
@@ -240,9 +241,10 @@ fn of_stage(
     let unsolicited: u64 = stage.requests().map(|operation| operation.wire.unsolicited).sum();
     if unsolicited > 0 {
         let message = format!(
-            "{unsolicited} times the server sent data that was not requested; it was discarded and \
+            "{} times the server sent data that was not requested; it was discarded and \
             the connection closed, but data that arrives just after a request was sent cannot be \
-            distinguished from its answer"
+            distinguished from its answer",
+            grouped(unsolicited),
         );
         add(Code::Unsolicited, message);
     }
@@ -251,7 +253,8 @@ fn of_stage(
 /// Adds the server's own warnings.
 fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     for operation in stage.requests().filter(|operation| operation.warned > 0) {
-        let (kind, count, requests) = (operation.kind, operation.warned, operation.requests);
+        let (kind, count) = (operation.kind, grouped(operation.warned));
+        let requests = grouped(operation.requests);
         let message = format!(
             "the server added a warning to {count} of {requests} answers to {kind}; with find, \
              that no index matches the selector, or not the one that was asked for"
@@ -260,7 +263,8 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         warnings.push(Warning { code: Code::ServerWarned, stage, message });
     }
     for operation in stage.requests().filter(|operation| operation.outdated > 0) {
-        let (kind, count, ok) = (operation.kind, operation.outdated, operation.ok);
+        let (kind, count) = (operation.kind, grouped(operation.outdated));
+        let ok = grouped(operation.ok);
         let message = format!(
             "{count} of {ok} answers to {kind} were outdated: without the last write of the \
              document that was asked for{}",
@@ -275,7 +279,7 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
 fn of_hints(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let mut add = |code, count: u64, all: u64, words: &str| {
         if count > 0 {
-            let message = format!("{count} of {all} {words}");
+            let message = format!("{} of {} {words}", grouped(count), grouped(all));
             warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
         }
     };
@@ -326,13 +330,13 @@ pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     if count == 0 && done == 0 {
         return None;
     }
-    let unknown = count.saturating_sub(done + not);
-    Some(match (done + not, unknown) {
-        (0, _) => format!("unanswered: {count}; it is not known whether they were carried out"),
-        (_, 0) => format!("unanswered: {count}, of which {done} were carried out"),
-        _ => {
-            format!("unanswered: {count}, of which {done} were carried out; unknown: {unknown}")
-        }
+    let (known, unknown) = (done + not, count.saturating_sub(done + not));
+    let all = format!("unanswered: {}", grouped(count));
+    let of_all = format!("{all}, of which {} were carried out", grouped(done));
+    Some(match (known, unknown) {
+        (0, _) => format!("{all}; it is not known whether they were carried out"),
+        (_, 0) => of_all,
+        _ => format!("{of_all}; unknown: {}", grouped(unknown)),
     })
 }
 
@@ -397,6 +401,10 @@ mod tests {
             ([11, 9, 2, 0], Some("unanswered: 11, of which 9 were carried out")),
             ([11, 0, 11, 0], Some("unanswered: 11, of which 0 were carried out")),
             ([11, 9, 1, 0], Some("unanswered: 11, of which 9 were carried out; unknown: 1")),
+            (
+                [1_000, 900, 50, 0],
+                Some("unanswered: 1,000, of which 900 were carried out; unknown: 50"),
+            ),
         ] {
             let stage = stage(counts);
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
@@ -413,7 +421,7 @@ mod tests {
         let mut part = KindInterval { requests: 4, ok: 1, ..KindInterval::default() };
         part.failures[Failure::Connect.index()] = 3;
         part.service.record(1_000);
-        let message = |name, created| {
+        let message_of = |part: &KindInterval, name, created| {
             let stage = fixture::stage(name, vec![(0, OpKind::Verify, part.clone())]);
             let mut warnings = Vec::new();
             of_stage(&stage, created, Nouns::DOCUMENTS, "were accepted", &mut warnings);
@@ -422,6 +430,7 @@ mod tests {
         };
         let (most, again) =
             ("3 of 4 documents could not be read (3 connect)", "; audit again with");
+        let message = |name, created| message_of(&part, name, created);
         for (name, created, words) in [
             ("audit", 0, ""),
             ("audit", 4, ""),
@@ -433,6 +442,12 @@ mod tests {
             let beginning = format!("audit incomplete: {most}{words}{again}");
             assert!(message.starts_with(&beginning), "{message}");
         }
+        let mut many = KindInterval { requests: 191_687, ok: 190_000, ..part.clone() };
+        many.failures[Failure::Connect.index()] = 1_687;
+        let message = message_of(&many, "audit", 200_000);
+        let words = "1,687 of 191,687 documents could not be read (1,687 connect), and at least \
+                     8,313 others were not looked for; audit again";
+        assert!(message.contains(words), "{message}");
     }
 
     #[test]

@@ -103,9 +103,9 @@ fn what_happened_on_the_wire_is_reported_with_its_counts() {
         (
             (|stage| stage.operations[0].unfinished = 7) as fn(&mut StageRecord),
             Code::Unfinished,
-            "7 of 3000 read operations had no answer at the end",
+            "7 of 3,000 read operations had no answer at the end",
         ),
-        (|stage| stage.operations[0].accepted = 7, Code::Accepted, "7 of 3000 read operations "),
+        (|stage| stage.operations[0].accepted = 7, Code::Accepted, "7 of 3,000 read operations "),
         (
             |stage| stage.operations[0].wire.resent = 7,
             Code::Resent,
@@ -119,17 +119,17 @@ fn what_happened_on_the_wire_is_reported_with_its_counts() {
         (
             |stage| stage.operations[0].warned = 7,
             Code::ServerWarned,
-            "the server added a warning to 7 of 3000 answers to read;",
+            "the server added a warning to 7 of 3,000 answers to read;",
         ),
         (
             |stage| stage.operations[0].outdated = 7,
             Code::Outdated,
-            "7 of 3000 answers to read were outdated: without the last write",
+            "7 of 3,000 answers to read were outdated: without the last write",
         ),
         (
             |stage| stage.operations[0].wire.from_cache = 7,
             Code::FromCache,
-            "7 of 3000 answers to read came from a cache on the way",
+            "7 of 3,000 answers to read came from a cache on the way",
         ),
         (
             |stage| {
@@ -196,7 +196,7 @@ fn a_stage_that_cannot_be_trusted_is_reported_with_what_was_the_limit() {
     let (offered_per_s, served_per_s, backlog_per_s) = (900.0, 600.0, 300.0);
     for (dropped, missing) in [
         (0, ", the backlog grew by 300/s; response percentiles depend on the length of the run"),
-        (7, "; 7 of 3200 were dropped, and have no response times"),
+        (7, "; 7 of 3,200 were dropped, and have no response times"),
     ] {
         let (code, words) = only(|stage| {
             (stage.load.offered, stage.load.dropped) = (3_200, dropped);

@@ -266,7 +266,7 @@ fn a_rate_takes_time() {
     none.conclude();
     let line = headline(&none).line();
     assert!(
-        line.starts_with("✓ PASSED  too short for a rate: 3100 successes in 1 ms · "),
+        line.starts_with("✓ PASSED  too short for a rate: 3,100 successes in 1 ms · "),
         "{line}"
     );
 }

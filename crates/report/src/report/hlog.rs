@@ -141,10 +141,8 @@ mod tests {
         let head: Vec<_> = log.lines().take_while(|line| !line.starts_with("Tag=")).collect();
         assert_eq!(head[0], "#[Histogram log format version 1.3]");
         assert!(head.contains(&"#[Threshold: ✗ read max ≤ 1 ms: missed, 1.97 ms]"));
-        assert!(
-            head.iter()
-                .any(|line| line.starts_with("#[Warning: mixed: 30 of 3000 read operations failed"))
-        );
+        let failed = "#[Warning: mixed: 30 of 3,000 read operations failed";
+        assert!(head.iter().any(|line| line.starts_with(failed)));
         assert!(head.contains(&"#[StartTime: 1767323045.250 (seconds since epoch)]"));
         assert_eq!(head[head.len() - 2], "#[MaxValueDivisor: 1000000.000]");
         assert_eq!(head.last().map(|line| format!("{line}\n")).as_deref(), Some(LEGEND));

@@ -1,19 +1,8 @@
 //! Numbers for people: `.` before decimals, `,` between groups, in any locale.
 
-use std::time::Duration;
+pub use crate::op::grouped;
 
-/// A whole number with its digits in groups of three.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+use std::time::Duration;
 
 /// A number with `places` decimals, its whole part in groups. Infinity and NaN are shown as 0.
 pub(super) fn decimal(value: f64, places: usize) -> String {
@@ -73,9 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_and_decimals() {
-        assert_eq!((grouped(0), grouped(999)), ("0".into(), "999".into()));
-        assert_eq!(grouped(374_240_177), "374,240,177");
+    fn decimals_and_units() {
         assert_eq!(decimal(10_003.03, 3), "10,003.030");
         for nothing in [f64::NAN, -0.0, std::iter::empty::<f64>().sum()] {
             assert_eq!(decimal(nothing, 3), "0.000");

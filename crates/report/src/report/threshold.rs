@@ -222,7 +222,7 @@ mod tests {
             "✓ read errors ≤ 5 %: met, 1 %",
             "✓ throughput ≥ 1,000/s: met, 1,226.0/s",
             "✗ dropped ≤ 0: missed, 100",
-            "✗ update p99 ≤ 1 s: cannot be judged: too few samples: 95 of at least 1000",
+            "✗ update p99 ≤ 1 s: cannot be judged: too few samples: 95 of at least 1,000",
         ];
         assert_eq!(threshold_lines(&record), lines);
         for (name, says) in [
@@ -258,7 +258,7 @@ mod tests {
     fn what_is_missed_is_said_in_few_words() {
         let record = fixture::record(&["read.max > 1ms", "update.p99 > 1s"]);
         let words: Vec<_> = requirements(&record).map(|it| it.missed_words()).collect();
-        let few = "update p99 cannot be judged: too few samples: 95 of at least 1000";
+        let few = "update p99 cannot be judged: too few samples: 95 of at least 1,000";
         assert_eq!(words, ["read max 1.97 ms, limit 1 ms", few]);
     }
 }
