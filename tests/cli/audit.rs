@@ -365,6 +365,23 @@ fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
     assert!(again.stderr.contains(message), "{}", again.stderr);
 }
 
+#[test]
+fn with_a_database_that_is_gone_all_its_documents_are() {
+    let server = Server::stand_in(Options::default());
+    let more = ["--mix", "read=1,update=1", "--keep", "--audit"];
+    let run = short_run(&server, &more).passed();
+    let audit = || measure(["audit", run.output().to_str().expect("UTF-8")]);
+    audit().passed();
+    ureq::delete(format!("{}/{}", server.url, run.database())).call().expect("it is removed");
+    let gone = format!(
+        "there is no database {:?} on {}: it is gone, and with it all 1,000 acknowledged documents \
+         of the run; ",
+        run.database(),
+        server.url,
+    );
+    audit().refused(3, &[&gone[..], "if another server has it, give that as TARGET"]);
+}
+
 /// Only half of its notes are written: later writes would look wrong.
 #[test]
 fn a_run_that_goes_on_is_not_audited() {

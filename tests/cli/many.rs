@@ -84,6 +84,11 @@ fn a_lie_in_one_database_is_found_with_its_name() {
     let finding = &audited.operation("audit", "verify")["findings"][0];
     assert_eq!(finding["id"], json!(format!("{name}/{id}")), "{finding}");
     assert_eq!(number(&audited.record["extra_documents"]), 1);
+    // No new one would have the documents of this one.
+    ureq::delete(format!("{}/{name}", server.url)).call().expect("it is removed");
+    let audited = measure(["audit", output.to_str().expect("UTF-8"), &server.url]);
+    let gone = format!("of 6 databases, \"{name}\" do not exist on {}: they are gone", server.url);
+    audited.refused(3, &[&gone[..], "give that as TARGET"]);
 }
 
 #[test]

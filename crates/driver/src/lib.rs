@@ -69,7 +69,7 @@ pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use monitor::{Monitor, NoReading, Question};
 pub use nouns::Nouns;
-pub use opening::{Detour, Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
+pub use opening::{Acknowledged, Detour, Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
 pub use plan::{DriverPlan, Local, Planned, Size};
 pub use prober::{Prober, Stored};
 pub use replicator::{

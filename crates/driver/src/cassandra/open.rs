@@ -14,7 +14,7 @@ use crate::library::{Database as _, Library, is_here, reach};
 use crate::mistake::Invalid;
 use crate::pipe::Reach;
 use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
+    Binding, Card, DatabasePlan, DriverPlan, Nouns, Opening, ServerFacts, TargetAsked, TargetError,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,11 +170,9 @@ async fn make(
         } else {
             (format!("keyspace {keyspace}"), format!("{new_keyspace}; "))
         };
-        return Err(TargetError(format!(
-            "there is no {what} on {}; create it first ({first}{}), or leave out --use-existing",
-            plan.server,
-            made().create()
-        )));
+        let cure =
+            format!("create it first ({first}{}), or leave out --use-existing", made().create());
+        return Err(opening.missing(&format!("{what} on {}", plan.server), &cure, Nouns::ROWS));
     }
     if known && !plan.schema.is_empty() {
         return Err(TargetError(format!(

@@ -2,7 +2,7 @@
 
 use super::{Admin, AdminError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::{Size, TargetError};
+use crate::{Nouns, Opening, Size, TargetError};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -80,16 +80,16 @@ pub(super) async fn make_if_missing(
 /// Looks for a database that must exist.
 pub(super) async fn find(
     admin: &mut Admin,
+    opening: &Opening,
     server: &str,
     path: &str,
     name: &str,
 ) -> Result<(), TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status == 404 {
-        return Err(TargetError(format!(
-            "there is no database {name:?} on {server}; create it first (curl -X PUT \
-             {server}{path})"
-        )));
+        let what = format!("database {name:?} on {server}");
+        let cure = format!("create it first (curl -X PUT {server}{path})");
+        return Err(opening.missing(&what, &cure, Nouns::DOCUMENTS));
     }
     admin.expect_reply((status, body), &[200], "GET", path)?;
     Ok(())

@@ -46,7 +46,7 @@ pub(super) async fn open(
         }
         DatabasePlan::Kept { .. } => make_if_missing(&mut admin, &path, &made).await?,
         DatabasePlan::Existing { .. } => {
-            find(&mut admin, &server, &path, &name).await?;
+            find(&mut admin, opening, &server, &path, &name).await?;
             false
         }
     };

@@ -43,7 +43,7 @@ pub(super) async fn find(
     many.one = if plan.database.must_be_new() {
         try_one(&many, there).await?
     } else {
-        find_all(&many, there).await?
+        find_all(&many, opening, there).await?
     };
     let open_shards = open_shards(&mut there[0].1, &many).await;
     Ok(Found { paths: Paths::of(many), open_shards })
@@ -107,7 +107,11 @@ fn some(names: &[String], of: u32) -> String {
 }
 
 /// Looks for databases that must all exist. Returns the server's information about the first.
-async fn find_all(many: &Many, there: &mut [There]) -> Result<Value, TargetError> {
+async fn find_all(
+    many: &Many,
+    opening: &Opening,
+    there: &mut [There],
+) -> Result<Value, TargetError> {
     let Some(((server, admin, _), others)) = there.split_first_mut() else {
         return Ok(Value::Null);
     };
@@ -117,10 +121,14 @@ async fn find_all(many: &Many, there: &mut [There]) -> Result<Value, TargetError
         None => ask_each(admin, many).await?,
     };
     if !sum.missing.is_empty() {
-        return Err(TargetError(format!(
-            "{} do not exist on {server}; create them first, or leave out --use-existing",
-            some(&sum.missing, many.spread.count)
-        )));
+        let so = if opening.acknowledged.is_some() {
+            ": they are gone, and with them the run's documents in them; if another server has \
+             them, give that as TARGET"
+        } else {
+            "; create them first, or leave out --use-existing"
+        };
+        let missing = some(&sum.missing, many.spread.count);
+        return Err(TargetError(format!("{missing} do not exist on {server}{so}")));
     }
     for (other, look, _) in others {
         find_soon(look, server, other, &many.path(0), &many.name(0)).await?;

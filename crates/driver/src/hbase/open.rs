@@ -13,7 +13,7 @@ use super::{HBase, Opened};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, mixed_up};
 use crate::op::Failure;
-use crate::{Binding, Card, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError};
+use crate::{Binding, Card, DriverPlan, Nouns, Opening, ServerFacts, TargetAsked, TargetError};
 use prost::bytes::Bytes;
 use std::net::ToSocketAddrs;
 use std::rc::Rc;
@@ -60,7 +60,7 @@ impl DriverPlan for HBasePlan {
             let splits = self.options.splits.map(split_points).unwrap_or_default();
             admin.create_table(&table, self.family_or_default(), &splits).await?;
         }
-        let (family, regions) = match find(self, &admin, &table, &meta).await {
+        let (family, regions) = match find(self, opening, &admin, &table, &meta).await {
             Ok(found) => found,
             // A table that the run cannot use is not left behind.
             Err(error) if removed => {
@@ -135,11 +135,12 @@ async fn told_apart(plan: &HBasePlan) -> Option<String> {
 /// The family and the regions of the table.
 async fn find(
     plan: &HBasePlan,
+    opening: &Opening,
     admin: &Admin<'_>,
     table: &Bytes,
     meta: &str,
 ) -> Result<(String, Vec<Region>), TargetError> {
-    let family = family(plan, admin, table).await?;
+    let family = family(plan, opening, admin, table).await?;
     let timeout = Duration::from_nanos(admin.settings.timeout_ns);
     let looking = look(table, &family, meta, admin.settings);
     let regions = LocalSet::new()
@@ -153,16 +154,20 @@ async fn find(
 }
 
 /// The family that was named, or the table's only one.
-async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<String, TargetError> {
+async fn family(
+    plan: &HBasePlan,
+    opening: &Opening,
+    admin: &Admin<'_>,
+    table: &Bytes,
+) -> Result<String, TargetError> {
     let name = String::from_utf8_lossy(table);
     let found = admin.families(table).await;
     let found = found.map_err(|trouble| cannot(&format!("find table {name:?}"), &trouble))?;
     let Some(found) = found else {
-        return Err(TargetError(format!(
-            "there is no table {name:?}; create it first (springload hbase create-table \
-             {}/{name} --splits N)",
-            plan.servers.first().map(|server| plan.url_of(server)).unwrap_or_default()
-        )));
+        let url = plan.servers.first().map(|server| plan.url_of(server)).unwrap_or_default();
+        let cure =
+            format!("create it first (springload hbase create-table {url}/{name} --splits N)");
+        return Err(opening.missing(&format!("table {name:?}"), &cure, Nouns::ROWS));
     };
     let has = found.join(", ");
     match &plan.options.column_family {

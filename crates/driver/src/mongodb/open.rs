@@ -8,7 +8,7 @@ use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
 use crate::op::Failure;
 use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
+    Binding, Card, DatabasePlan, DriverPlan, Nouns, Opening, ServerFacts, TargetAsked, TargetError,
 };
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::{ClientOptions, ServerAddress, Tls};
@@ -64,7 +64,7 @@ impl DriverPlan for MongoPlan {
                 return Err(failed(trouble));
             }
         };
-        let created = !opening.as_it_is && make(&mongo, self).await?;
+        let created = !opening.as_it_is && make(&mongo, self, opening).await?;
         let indexed = if opening.as_it_is { Ok(()) } else { self.index(&mongo, created).await };
         let usable = match indexed {
             Ok(()) => words::try_out(&mongo).await,
@@ -166,7 +166,7 @@ fn brand(build: &Document) -> (&'static str, String) {
 }
 
 /// Finds the collection or creates it. Returns whether it was created.
-async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
+async fn make(mongo: &Mongo, plan: &MongoPlan, opening: &Opening) -> Result<bool, TargetError> {
     let Mongo { database, collection, .. } = mongo;
     let failed = |trouble: CallError| unusable_servers(plan, &trouble);
     let command = doc! {"listCollections": 1, "filter": {"name": collection}, "nameOnly": true};
@@ -181,11 +181,14 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
             "collection {database}.{collection} exists already; add --use-existing to use it (it \
              will not be dropped), or choose another"
         ))),
-        (DatabasePlan::Existing { .. }, false) => Err(TargetError(format!(
-            "there is no collection {database}.{collection} on {}; create it first \
-             (db.createCollection({collection:?}) in {database}), or leave out --use-existing",
-            plan.server
-        ))),
+        (DatabasePlan::Existing { .. }, false) => {
+            let what = format!("collection {database}.{collection} on {}", plan.server);
+            let cure = format!(
+                "create it first (db.createCollection({collection:?}) in {database}), or leave \
+                 out --use-existing"
+            );
+            Err(opening.missing(&what, &cure, Nouns::DOCUMENTS))
+        }
         (_, true) => Ok(false),
         (_, false) => {
             mongo.command(doc! {"create": collection}).await.map_err(failed)?;

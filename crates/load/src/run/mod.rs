@@ -49,7 +49,7 @@ pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::{
-    CompactionPlan, Driver, Echo, Opening, ServerFacts, TargetError, scratch_name,
+    Acknowledged, CompactionPlan, Driver, Echo, Opening, ServerFacts, TargetError, scratch_name,
 };
 use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
@@ -59,6 +59,7 @@ use crate::measure::{RawRow, Second};
 use crate::plan::{Plan, Purpose, SchemaPlan};
 use crate::record::{RunRecord, Running, ServerRecord, StageRecord};
 use crate::schema::{Documents, SchemaError};
+use crate::workload::owed;
 use bench::Bench;
 use crew::Crew;
 use ending::{begun, ended, left_over, not_made, others};
@@ -191,6 +192,7 @@ pub fn run_with(
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
+    let opening = Opening { acknowledged: acknowledged(plan, journal.as_ref()), ..opening };
     let (target, facts, replicas) = open(plan, &opening, stop)?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
@@ -269,6 +271,17 @@ fn opening(plan: &Plan, observer: &mut dyn Observer) -> Result<Opening, RunError
         echo: plan.target.shows().then(|| observer.echo()).flatten(),
         ..Opening::default()
     })
+}
+
+/// What is to be looked for, if `plan` is the audit of an earlier run.
+fn acknowledged(plan: &Plan, journal: Option<&Arc<Journal>>) -> Option<Acknowledged> {
+    let is_audit = plan.stages.iter().all(|stage| stage.work.traits().audits);
+    let journal = Arc::clone(journal.filter(|_| is_audit)?);
+    let shared = plan.stages.iter().any(|stage| stage.work.traits().shares_documents);
+    Some(Arc::new(move || {
+        let ledger = owed(&journal, shared).ok()?;
+        journal.broken().is_none().then(|| ledger.stored())
+    }))
 }
 
 /// Opens the target of `plan`, and the other databases if there is replication.

@@ -55,6 +55,12 @@ impl Ledger {
         }
     }
 
+    /// The number of documents that an acknowledged write stored, and none removed since.
+    pub fn stored(&self) -> u64 {
+        let all = self.pages.values().flat_map(|page| page.iter());
+        all.filter(|last| matches!(last, Last::Written { .. })).count() as u64
+    }
+
     /// What should be found for a document; `None` if nothing is known about it.
     pub(super) fn at(&self, key: Key) -> Option<Owed> {
         let (page, at) = place(key);
@@ -176,6 +182,10 @@ mod tests {
             ledger.add(&note(*key, Fate::Acknowledged), false);
         }
         assert_eq!(ledger.doubts.keys().copied().collect::<Vec<_>>(), [0]);
+        assert_eq!(ledger.stored(), keys.len() as u64 - 1, "one was only sent");
+        let removed = JournalEntry { act: Act::Delete, ..note(63, Fate::Acknowledged) };
+        ledger.add(&removed, false);
+        assert_eq!(ledger.stored(), keys.len() as u64 - 2);
         let maybe = ledger.at(0).map(|owed| owed.doubts.maybe);
         assert_eq!(maybe, Some(vec![Doubt { act: Act::Write, version: 0, fate: Fate::Sent }]));
         assert_eq!(ledger.at(2), None);
