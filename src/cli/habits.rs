@@ -310,7 +310,7 @@ pub(super) fn elsewhere(flag: &str, verb: &str) -> Option<String> {
         let letter = || argument.get_short().is_some_and(|it| name.chars().eq([it]));
         if is_long { argument.get_long() == Some(name) } else { letter() }
     };
-    // A letter of a verb that measures says little about what was meant by it in others.
+    // In verbs that do not measure, a letter rarely means the same as in those that do.
     let measures = |it: Family| it == Family::Measure;
     let own = VERBS.iter().any(|it| it.name == verb && measures(it.family));
     for (family, _) in Family::ALL.iter().filter(|it| is_long || own && measures(it.0)) {

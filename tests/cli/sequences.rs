@@ -171,5 +171,5 @@ fn what_cannot_go_on_is_refused() {
     springload(words).refused(2, &["give all, bulk_insert, a, b, c"]);
     let line = Run::bare(&["run", "line", "--docs=9", "--mix=c=1", "--op=c=steps a a"]);
     let line = line.args(&["--op", r#"a={"line":"GET {{key}}","save":{"x":"id"}}"#]);
-    line.finish().refused(2, &["--op a: ", "cannot save what is answered"]);
+    line.finish().refused(2, &["--op a: ", "cannot save values from answers"]);
 }

@@ -153,7 +153,7 @@ fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
     Some(end + 1 + after..end + 1 + at)
 }
 
-/// Where the user name begins: after `http://`, or whatever was meant to be that.
+/// Where the user name begins: after `http://` or a misspelling of it.
 fn after_scheme(before: &str) -> usize {
     let is_slash = |c: char| matches!(c, '/' | '\\');
     let slashes = before.find("://").map(|at| at + 1).or_else(|| {

@@ -1,11 +1,11 @@
-//! What is known about a driver before anything is planned. Knows no driver by name.
+//! The description of a driver, known before anything is planned. Knows no driver by name.
 
 use crate::mistake::Invalid;
 use crate::op::{Feature, Kinds, OpKind};
 use crate::words::Word;
 use crate::{Nouns, Setting};
 
-/// What is known about a driver before anything is planned.
+/// The description of a driver, known before anything is planned.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
 pub struct Card {
@@ -24,12 +24,12 @@ pub struct Card {
     pub documents: bool,
     /// Whether a server has named databases, one of which is the target.
     pub databases: bool,
-    /// Whether there is a server. Without one, springload itself is what is measured.
+    /// Whether there is a server. Without one, springload itself is measured.
     pub server: bool,
     /// Whether it marks when a request is sent and when its answer begins. Without these marks only
     /// the service time of an operation is known, not its phases.
     pub phases: bool,
-    /// Which settings of a target it heeds; all others are refused.
+    /// The settings of a target that it supports; all others are refused.
     pub heeds: &'static [Setting],
     /// The terms for what it stores.
     pub nouns: Nouns,
@@ -76,7 +76,7 @@ impl Card {
                 "cannot tell which documents of a lost request were stored",
                 "leave it out, or give another target",
             ),
-            Feature::Saving => (flag, "cannot save what is answered", "leave save out"),
+            Feature::Saving => (flag, "cannot save values from answers", "leave save out"),
             Feature::Changes => ("--follow", "has no changes to follow", "leave it out"),
             Feature::Replication => {
                 (flag, "does not replicate single databases", "give CouchDB servers")

@@ -1,11 +1,11 @@
-//! Refuses settings that a driver does not heed, once for all drivers, so that none seems to have
-//! had an effect.
+//! Refuses settings that a driver does not support, for all drivers, instead of silently ignoring
+//! them.
 
 use crate::mistake::Invalid;
 use crate::{Auth, Card, Setting, TargetAsked};
 
 impl Setting {
-    /// The flag that asks for it; `None` if it is not asked for.
+    /// The flag that set it; `None` if it is not set.
     fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
         let tls = &asked.tls;
         let (is_asked, flag) = match self {
@@ -22,7 +22,7 @@ impl Setting {
     }
 }
 
-/// Refuses settings that are asked for but not heeded.
+/// Refuses settings that the driver does not support.
 ///
 /// # Errors
 /// Fails for the first such setting.

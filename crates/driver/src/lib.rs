@@ -126,8 +126,8 @@ impl Outcome {
         Self { result, bytes: BodyBytes::default(), wire: Wire::default() }
     }
 
-    /// The combined outcome of two steps, of which `before` was the first: the result is that of
-    /// the second, everything else is the sum of both.
+    /// The combined outcome of two steps, `before` being the first: the result is that of the
+    /// second, everything else is the sum of both.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         self.bytes += before.bytes;

@@ -231,7 +231,7 @@ macro_rules! drivers {
             list::Absent { name: $tag, feature: $feature },
         )?)*];
 
-        /// What is known about each driver.
+        /// The descriptions of all drivers.
         pub const CARDS: &[Card] = &[
             $(
                 $(#[cfg(feature = $feature)])?
@@ -281,7 +281,7 @@ macro_rules! drivers {
                 list::absent(driver, ABSENT)
             }
 
-            /// What is known about its driver, limited to the operations that this plan allows.
+            /// The description of its driver, limited to the operations that this plan allows.
             pub fn card(&self) -> Card {
                 let card = match self {
                     $(

@@ -20,7 +20,7 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
     /// The database, ready for load.
     type Target: Target;
 
-    /// What is known about the driver.
+    /// The description of the driver.
     const CARD: Card;
 
     /// How YCSB's command line asks for it; `None` means by its name, with the address in the

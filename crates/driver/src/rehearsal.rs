@@ -23,7 +23,7 @@ pub(crate) fn op(kind: OpKind) -> Op {
     Op::single(kind, 0, None)
 }
 
-/// Executes an operation on documents with these names, of which a read wants these fields.
+/// Executes an operation on documents with these names; a read wants only these of their fields.
 pub(crate) async fn carry_out<S: Session>(
     session: &mut S,
     op: Op,

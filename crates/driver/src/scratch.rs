@@ -37,7 +37,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Whether both are of the same run and of the same kind, of which a run may leave many.
+    /// Whether both belong to the same run and are of the same kind, and a run may leave many of
+    /// that kind.
     pub fn is_of_run(&self, other: &Self) -> bool {
         let many = self.kind != Leftover::Replication;
         self.run == other.run && self.kind == other.kind && many

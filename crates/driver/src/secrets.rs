@@ -46,7 +46,8 @@ impl fmt::Debug for Secret {
 /// Members that a plan is stored without, under their JSON pointers.
 pub type LeftOut = Map<String, Value>;
 
-/// `plan` as JSON, with what it is stored without; the pointers begin at the member `under`.
+/// `plan` as JSON, including the members it is stored without; their pointers begin at the member
+/// `under`.
 ///
 /// # Errors
 /// Fails if the plan cannot be serialized.

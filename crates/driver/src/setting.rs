@@ -3,7 +3,7 @@
 use crate::op::with_all;
 
 with_all! {
-    /// Something that can be asked of a target and that not every driver supports.
+    /// A setting of a target that not every driver supports.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Setting {
         /// Addresses of several nodes of one cluster.
@@ -26,7 +26,7 @@ with_all! {
 }
 
 impl Setting {
-    /// What a driver that does not heed it does instead.
+    /// How a driver that does not support it behaves.
     pub(super) const fn problem(self) -> &'static str {
         match self {
             Self::Nodes => "several addresses are not taken",

@@ -65,9 +65,8 @@ impl StandIn {
         Self::start_nodes(vec![listener], options)
     }
 
-    /// Starts serving on new threads, with one node on each of the listeners, of which there must
-    /// be at least one. If there are several, writes are answered with 202 while at most half of
-    /// the nodes are up.
+    /// Starts serving on new threads, with one node on each listener; there must be at least one.
+    /// If there are several, writes are answered with 202 while at most half of the nodes are up.
     ///
     /// # Errors
     /// Returns an error if a thread, a runtime or a listener cannot be set up.

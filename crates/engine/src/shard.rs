@@ -28,7 +28,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// What is kept of single requests, besides counts.
+/// Records of single requests, besides counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Details {
     /// Send each request with its times.

@@ -525,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_total_is_dealt_to_connections_and_these_to_shards() {
-        // 11 to four connections: 3, 3, 3 and 2, of which a shard gets every other one.
+        // 11 for four connections: 3, 3, 3 and 2. Each shard has every other connection.
         assert_eq!([0, 1].map(|shard| share_out(11, 4, (shard, 2))), [6, 5]);
         assert_eq!([0, 1, 2].map(|shard| share_out(2, 3, (shard, 3))), [1, 1, 0]);
         for (total, connections, shards) in [(0, 1, 1), (100, 7, 3), (5, 9, 4), (1_000, 1, 1)] {

@@ -89,7 +89,7 @@ impl OwnBudget {
         (0..connections + cx.spare).map(|k| shared[k % shards].clone()).collect()
     }
 
-    /// The index of the next operation; `None` if the mix is next, of which `mixed` are left.
+    /// The index of the next operation; `None` if the next one is of the mix, with `mixed` left.
     fn next(&self, mixed: u64) -> Option<usize> {
         let left = || self.left.iter().map(|left| left.load(Ordering::Relaxed));
         let sum = left().fold(mixed, u64::saturating_add);

@@ -7,7 +7,7 @@ use crate::plan::{self, Invalid};
 use crate::report::{Look, Study, StudyFormat};
 use std::path::PathBuf;
 
-/// What becomes of a study that is measured. Verbs say themselves what is in the folder.
+/// Where a study is saved and how it is reported. Each verb explains what is in its folder.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct MeasuredArgs<S: Study> {
     #[arg(short, long, value_name = "DIR")]

@@ -478,7 +478,7 @@ mod tests {
             for argument in verb.grammar().get_arguments().filter(|it| !it.is_hide_set()) {
                 let flag = argument.get_long().map(|long| format!("--{long}"));
                 assert!(flag.is_none_or(|flag| text.contains(&flag)), "{text}");
-                // A sentence as a whole, not what is left of one.
+                // A whole sentence, not the rest of one.
                 let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
                 assert_eq!(long, long.trim(), "{argument}");
                 let short = argument.get_help().map(ToString::to_string).unwrap_or_default();

@@ -256,7 +256,7 @@ mod tests {
         let counts = "9 ok · 0 failed";
         assert_eq!(line(1_234_567, Some(4)), format!("5 s · 600 docs/s · p99 1.23 ms · {counts}"));
         assert_eq!(line(0, Some(2)), format!("5 s · 600 docs/s · p99 - · {counts}"));
-        // What was served some time ago is no rate of now.
+        // Operations of some time ago do not count for the current rate.
         for second in [Some(1), None] {
             assert_eq!(line(1_234_567, second), format!("5 s · 0 docs/s · p99 - · {counts}"));
         }

@@ -179,7 +179,7 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result
 
 /// Whether a run that was found by name is not below this folder: it may be of another project.
 fn is_elsewhere(file: &Path) -> bool {
-    // What is in `springload-runs` has a relative path.
+    // Runs in `springload-runs` have a relative path.
     file.is_absolute() && std::env::current_dir().is_ok_and(|here| !file.starts_with(here))
 }
 

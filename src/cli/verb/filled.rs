@@ -1,5 +1,5 @@
 //! The same number of documents for all runs of a study. If `--docs auto` bounds the time of the
-//! fill, the first run determines the number, so that runs differ only in what is compared.
+//! fill, the first run determines the number, so that runs differ only in the setting compared.
 
 use crate::plan::PlanRecord;
 use crate::record::RunRecord;

@@ -102,7 +102,7 @@ impl Verb for List {
     }
 }
 
-/// What is in this folder, then what is saved elsewhere: perhaps of another project.
+/// A table of the runs in this folder, then one of those elsewhere, perhaps of other projects.
 fn tables(saved: &[Saved]) -> String {
     let (here, elsewhere): (Vec<&Saved>, Vec<&Saved>) = saved.iter().partition(|it| it.here);
     let (here, elsewhere) = (table(&here), table(&elsewhere));

@@ -150,8 +150,7 @@ impl Journal {
         fs::write(self.folder.join(CLOSED), sums.iter().map(line).collect::<Vec<_>>().concat())
     }
 
-    /// How much of which files is known to be as it was written; or why notes that were made may be
-    /// missing.
+    /// How much of each file is known to be as it was written; or why some notes may be missing.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be read.

@@ -1,4 +1,4 @@
-//! What is noted can be read back, and what is missing is reported.
+//! Notes can be read back, and missing ones are reported.
 
 use super::*;
 use proptest::prelude::*;

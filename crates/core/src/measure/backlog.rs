@@ -9,8 +9,8 @@ use std::ops::Range;
 /// The number of windows in a schedule. Means over windows, rather than moments, give bursts of
 /// arrivals and single slow answers little weight.
 const WINDOWS: usize = 16;
-/// Sums are kept for this many steps, of which windows are made: those of a schedule that was
-/// stopped are shorter.
+/// Sums are kept for this many steps. Windows are made of steps, because those of a schedule that
+/// was stopped are shorter.
 const STEPS: usize = 16 * WINDOWS;
 /// The windows that are compared: around the middle and at the end. The first ones belong to the
 /// start of the run and are ignored.

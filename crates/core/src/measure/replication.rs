@@ -128,7 +128,7 @@ pub struct Comparison {
     pub missing: u64,
     /// The number of documents that the target has in another revision.
     pub different: u64,
-    /// The number of documents of which the target has the revision but shows another one of its
+    /// The number of documents whose revision the target has, although it shows another one of its
     /// own, because it had documents with the same IDs before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overruled: u64,

@@ -12,8 +12,8 @@ use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What is wrong with a file that begins like PEM and does not go on like it. The library's own
-/// words quote its bytes.
+/// The problem with a file that begins like PEM but is malformed. The library's own message would
+/// quote its bytes.
 const MALFORMED: &str = "it is not PEM that can be read";
 
 /// Why a file of certificates or of a key cannot be used.

@@ -2,7 +2,7 @@
 //!
 //! `openssl req -x509` makes an authority's certificate, and many servers use one as their own. If
 //! the user names exactly this one as trusted, it is accepted, as in curl: name and dates must be
-//! right. Its name may be the subject's, which is where openssl puts it unless told otherwise.
+//! right. Its name may be that of the subject, where openssl puts it by default.
 
 use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::{
@@ -169,7 +169,7 @@ mod tests {
         for tag in TEXTS {
             assert_eq!(common_name(&with(tag, b"h")), Some("h"));
         }
-        // A `BMPString`, and what is no UTF-8.
+        // A `BMPString`, and bytes that are not UTF-8.
         assert_eq!(common_name(&with(0x1e, b"\0h")), None);
         assert_eq!(common_name(&with(0x0c, b"\xff")), None);
         let two = [SUBJECT, &with(0x0c, b"other")].concat();

@@ -20,8 +20,8 @@ pub struct Meter {
     /// response.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub counted: bool,
-    /// The counted number, by its name, for each unit of which this one is given: the time of all
-    /// calls is given as the time of each.
+    /// The name of the counter that this one is divided by: the time of all calls becomes the time
+    /// per call.
     #[serde(skip)]
     pub per: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! Checks what is kept of an exporter's answers.
+//! Which series of an exporter's answers are kept.
 
 use super::*;
 use crate::observed::ObservedLog;
@@ -72,7 +72,7 @@ fn of_many_series_the_first_that_are_not_0_are_kept_and_that_is_noted() {
     assert_eq!(reading.values.len(), MOST_SERIES);
     assert_eq!(names(&reading)[0], "a{n=\"100\"}");
     assert!(reading.note.as_ref().unwrap().starts_with("60 of 200 series"), "{:?}", reading.note);
-    // What was kept once is always kept, and nothing else.
+    // The series that were kept once are always kept, and no others.
     let later = choice.read(text(1).as_bytes()).unwrap();
     assert_eq!(names(&later), names(&reading));
 }

@@ -215,7 +215,7 @@ impl Failure {
         matches!(self, Self::Local)
     }
 
-    /// Whether the network or the server's host is at fault; the two cannot be told apart.
+    /// Whether the network or the server's host is at fault; the two cannot be distinguished.
     pub const fn by_network(self) -> bool {
         matches!(self, Self::Unreachable)
     }

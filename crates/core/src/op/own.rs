@@ -16,7 +16,7 @@ const MOST_CHARACTERS: usize = 40;
 pub(super) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,39}$";
 
 static ROWS: [OnceLock<Row>; MOST] = [const { OnceLock::new() }; MOST];
-/// What is known about each from its plan: nothing, that it is a request, or that it is a sequence.
+/// Whether each is a request or a sequence in its plan, if that is known.
 static DEFINED: [AtomicU8; MOST] = [const { AtomicU8::new(UNKNOWN) }; MOST];
 const UNKNOWN: u8 = 0;
 const REQUEST: u8 = 1;
@@ -33,7 +33,7 @@ pub enum NameError {
     )]
     Spelling(String),
     /// This process has seen too many names.
-    #[error("more than {MOST} names of operations, of which {0:?} is one too many")]
+    #[error("more than {MOST} names of operations: {0:?} is one too many")]
     TooMany(String),
 }
 
@@ -107,10 +107,7 @@ mod tests {
     #[test]
     fn a_name_too_many_is_refused_in_words() {
         let message = NameError::TooMany("recent".to_owned()).to_string();
-        assert_eq!(
-            message,
-            "more than 1000 names of operations, of which \"recent\" is one too many"
-        );
+        assert_eq!(message, "more than 1000 names of operations: \"recent\" is one too many");
         assert_eq!((row(MOST).name, row(usize::MAX).name), ("?", "?"));
     }
 

@@ -8,7 +8,7 @@ use super::{mean, squares, t_quantile, two_sided};
 pub enum Layout {
     /// The sides were measured independently of each other.
     Apart,
-    /// They were measured alternately, so a drift in the meantime can be told from a difference.
+    /// They were measured alternately, so that a drift is not taken for a difference.
     Interleaved,
 }
 

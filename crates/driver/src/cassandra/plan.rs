@@ -168,7 +168,7 @@ impl Planned for CassandraPlan {
     }
 }
 
-/// What is known about the driver.
+/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "cassandra",
     schemes: &["cassandra", "cassandras"],

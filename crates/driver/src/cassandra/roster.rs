@@ -73,8 +73,8 @@ impl Roster {
             .collect()
     }
 
-    /// The nodes of the ring, followed by the named addresses that do not answer and, as far as can
-    /// be told, are none of these nodes.
+    /// The nodes of the ring, followed by the named addresses that do not answer and do not seem to
+    /// be any of these nodes.
     pub(super) async fn muster(
         &self,
         ring: &Ring,

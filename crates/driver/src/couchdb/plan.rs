@@ -151,7 +151,7 @@ impl CouchPlan {
     }
 }
 
-/// What is known about the driver.
+/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "couch_db",
     schemes: &["http", "https"],

@@ -126,7 +126,7 @@ impl Planned for CouchPlan {
             return Some(problem);
         }
         if self.databases.is_some() && matches!(self.database, DatabasePlan::Kept { .. }) {
-            return Some("many databases, of which some may be there".to_owned());
+            return Some("many databases, some of which may already exist".to_owned());
         }
         if self.databases.is_some() && !(self.designs.is_empty() && self.audit_views.is_empty()) {
             return Some("many databases, with design documents or views".to_owned());

@@ -165,7 +165,7 @@ fn a_stored_plan_that_nobody_can_have_asked_for_is_refused() {
         (json!({"server": null, "nodes": node("http://i:1")}), "the stand-in has no other nodes"),
         (json!({"headers": ["a: b", "c: ***"]}), "the values of headers are not stored"),
         (json!({"databases": {"count": 0, "documents": 1, "batch": 1}}), "0 databases;"),
-        (json!({"databases": spread, "database": kept}), "many databases, of which some may be"),
+        (json!({"databases": spread, "database": kept}), "many databases, some of which may"),
         (json!({"databases": spread, "audit_views": ["a/b"]}), "many databases, with design doc"),
         (json!({"databases": spread, "designs": [{"_id": "_design/a"}]}), "many databases, with"),
         (named(""), "a database without a name"),

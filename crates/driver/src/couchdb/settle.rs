@@ -1,4 +1,4 @@
-//! Writes whose answers were lost: the driver looks up what is stored.
+//! Writes whose answers were lost: the driver looks up the stored documents.
 //!
 //! A write that may have been carried out is not resent. If the driver can tell that it was carried
 //! out, the workload gets the revision, and the record counts such writes.
@@ -32,7 +32,7 @@ enum Became {
     Done(Option<Revision>),
     /// It was not carried out.
     Nothing,
-    /// What is stored is neither the old document nor the one written.
+    /// The stored document is neither the old one nor the one written.
     Unknown,
 }
 

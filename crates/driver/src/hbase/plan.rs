@@ -128,7 +128,7 @@ impl Planned for HBasePlan {
     }
 }
 
-/// What is known about the driver.
+/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "hbase",
     schemes: &["hbase", "hbases"],

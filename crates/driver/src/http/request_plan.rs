@@ -62,7 +62,7 @@ pub struct RequestText {
     pub headers: Pieces,
     /// The body.
     pub body: Pieces,
-    /// What is written in the holes.
+    /// The contents of the holes.
     pub holes: Holes,
 }
 

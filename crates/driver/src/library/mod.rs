@@ -71,7 +71,7 @@ impl Clients {
 
 /// Executes the requests of one session, one at a time.
 pub trait Client {
-    /// Whether there is a connection, as far as can be told without waiting.
+    /// Whether there is a connection, as far as is known without waiting.
     fn is_connected(&self) -> bool;
 
     /// Connects. Never called more often than the pauses after failures allow.

@@ -83,7 +83,7 @@ impl LibraryPen {
         self.partial
     }
 
-    /// Whether what is read will be looked at.
+    /// Whether the values that are read are used.
     pub const fn looks(&self) -> bool {
         self.looks
     }

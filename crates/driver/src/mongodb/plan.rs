@@ -136,7 +136,7 @@ impl Planned for MongoPlan {
     }
 }
 
-/// What is known about the driver.
+/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "mongodb",
     schemes: &["mongodb", "mongodb+srv"],

@@ -65,7 +65,7 @@ impl Commands {
         self.places.clear();
     }
 
-    /// Begins a command of this many words, of which `name` is the first.
+    /// Begins a command of this many words, including its name.
     pub(super) fn begin(&mut self, name: &str, words: usize) -> Command<'_> {
         write_begin(name, words, &mut self.bytes);
         self.places.push(Place { end: self.bytes.len(), slot: 0 });

@@ -110,7 +110,7 @@ impl Exchange {
             pipe
         };
         if !self.waiting.is_over() {
-            // Its old connection still expects answers for what was given up.
+            // The old connection still expects the answers that were given up.
             self.waiting = Rc::default();
         }
         self.is_sent = true;

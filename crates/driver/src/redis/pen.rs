@@ -20,7 +20,7 @@ pub struct RedisPen {
     pub(super) wanted: Wanted,
     /// Whether an update has only some of the fields, rather than the whole document.
     pub(super) partial: bool,
-    /// Whether what is read will be looked at.
+    /// Whether the values that are read are used.
     pub(super) looks: bool,
     /// The values of an operation that the plan defines.
     pub(super) values: Values,

@@ -29,7 +29,7 @@ use url::Url;
 
 /// The differences between servers that speak RESP.
 pub trait Flavor: Clone + Debug + PartialEq + 'static {
-    /// What is known about the driver.
+    /// The description of the driver.
     const CARD: Card;
     /// How YCSB's command line asks for it.
     const BINDING: Binding;

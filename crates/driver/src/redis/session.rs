@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub struct RedisSession {
     pub(super) worker: Worker,
-    /// Consecutive operations for which, or for parts of which, the server was not ready.
+    /// Consecutive operations that found the server not ready, at least for a part of them.
     unready: u32,
     deadline: Deadline,
     clock: Clock,

@@ -101,7 +101,7 @@ impl Kept {
         })
     }
 
-    /// Its answer to what is about the server or its cluster, or to what it does not do itself.
+    /// The answer to a command about the server or its cluster, or for another node.
     fn as_node(&mut self, words: &[String]) -> Option<String> {
         let word = |place: usize| words.get(place).map_or("", String::as_str);
         if self.refused.contains(&word(0)) {

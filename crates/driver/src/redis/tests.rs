@@ -234,7 +234,7 @@ async fn a_record_without_its_place_in_the_index_is_not_called_refused() {
             assert!(reason.starts_with(&start), "{reason}");
         }
         assert!(kept.lock().unwrap().hashes.keys().eq(["b", "c"]), "{code}");
-        // What is not stored is not said to be.
+        // Documents that were not stored are not counted.
         let bulk = Op { documents: 1, ..op(OpKind::BulkInsert) };
         let made = carry_out(s, bulk, &[("full", there)], &[]).await;
         assert_eq!(made.result.err(), None, "{code}");

@@ -1,4 +1,4 @@
-//! Operations that the plan defines: the driver's spelling of each, and what is expected of its
+//! Operations that the plan defines: the driver's spelling of each, and the expectations on its
 //! answers.
 
 use super::{Expect, Found, OperationPlan};

@@ -18,7 +18,7 @@ pub struct JavaPen {
     /// The names of wanted fields, as in the frame.
     wanted: Vec<u8>,
     wants: usize,
-    /// Whether what is read will be looked at.
+    /// Whether the values that are read are used.
     pub(super) looks: bool,
     /// The frame to send, preceded by its length.
     pub(super) frame: Vec<u8>,

@@ -83,7 +83,7 @@ impl Planned for YcsbJavaPlan {
     }
 }
 
-/// What is known about the driver.
+/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "ycsb_java",
     schemes: &["ycsb-java"],

@@ -104,7 +104,7 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }))
 }
 
-/// Refuses what is asked for but the driver cannot do.
+/// Refuses requests that the driver cannot fulfill.
 fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(verify_mistake(spec, stages, card));
     mistakes.extend(audit_mistake(spec, stages, card));
@@ -114,7 +114,7 @@ fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &m
     check_card(card, spec.target_flag, (stages, &spec.fill), mistakes);
 }
 
-/// Refuses what is planned but the driver cannot do.
+/// Refuses plans that the driver cannot carry out.
 pub(super) fn check_card(
     card: &Card,
     flag: &str,

@@ -1,4 +1,4 @@
-//! A load on many databases: refuses what is only possible with one database. Also refuses a
+//! A load on many databases: refuses settings that only work with one database. Also refuses a
 //! compaction during which no operations would run.
 
 use super::spec::PlanSpec;

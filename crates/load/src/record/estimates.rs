@@ -144,7 +144,7 @@ impl Estimates {
         }
         let whole = all.intervals();
         let operation = |kind: OpKind| {
-            // What is computed from all of them need not be computed again for the only one.
+            // With a single kind, the result for all of them is reused.
             let of_kind = || steps(&|other| other == kind).intervals();
             (kind, if kinds == [kind] && kind.is_request() { whole } else { of_kind() })
         };

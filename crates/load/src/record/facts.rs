@@ -40,8 +40,8 @@ impl ClientRecord {
 }
 
 impl StageRecord {
-    /// What is known about the stage from its record alone: not which operations the client held
-    /// up, of which a record has only the account.
+    /// The facts that follow from the record alone. Of the operations that the client held up,
+    /// it only has the account.
     pub fn facts(&self) -> Facts {
         let (client, load) = (&self.client, self.load.facts());
         let mut away = Spans::default();

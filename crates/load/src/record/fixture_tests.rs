@@ -63,7 +63,7 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
     }
 }
 
-/// `count` requests, of which the slowest `conflicts` failed; response times are 1 to `count` µs,
+/// `count` requests, the slowest `conflicts` of which failed; response times are 1 to `count` µs,
 /// and service times half of that.
 pub fn part(count: u64, conflicts: u64) -> KindInterval {
     let mut part = KindInterval { requests: count, ok: count - conflicts, ..Default::default() };

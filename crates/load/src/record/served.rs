@@ -148,7 +148,7 @@ mod tests {
     use crate::op::Failure;
     use crate::record::fixture;
 
-    /// A run beside which a server served requests, of which `others` were not the run's.
+    /// A run, and requests that a server served meanwhile; `others` of them were not the run's.
     fn beside(others: u64) -> RunRecord {
         let mut record = fixture::record(&[]);
         let of = |count: u64| Served {

@@ -45,7 +45,7 @@ pub(super) struct Collected {
     /// One for each node, if there are several.
     nodes: Vec<NodeLog>,
     sent: Served,
-    /// Answers of processes that were lost before they told how many the kernel had timed.
+    /// Answers of processes that were lost before they reported how many the kernel had timed.
     lost_answers: u64,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Frame<'a> {
     pub(super) began: [Nanos; 2],
     /// How promptly this machine woke threads.
     pub(super) hiccups: Hiccups,
-    /// What is known about the driver.
+    /// The description of the driver.
     pub(super) card: Card,
     /// Intervals other than a second, if the plan asks for them.
     pub(super) slots: Vec<Slot>,
@@ -146,8 +146,8 @@ impl Collected {
         self.merge(process);
     }
 
-    /// Adds what is known about a lost process: `issued` documents, per kind, in this many
-    /// requests, of which so many were answered.
+    /// Adds the counts of a lost process: documents `issued` per kind, requests sent and answers
+    /// received.
     pub(super) fn add_lost(&mut self, issued: &ByKind<u64>, requests: u64, answers: u64) {
         self.totals.issued.add(issued);
         self.lost_answers += answers;
@@ -331,7 +331,7 @@ impl Collected {
             away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
         }
         let lost = || self.thread_facts(known.threads, answers);
-        // Without a server, springload's own time is what is measured.
+        // Without a server, springload's own time is measured.
         let threads = if without_server { known.threads } else { lost() };
         let away = away.without(&holding.clone().of_at_least(MOMENT_NS));
         Facts { without_server, start, away, cut_off, holding, threads, ..known }

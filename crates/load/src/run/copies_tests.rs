@@ -69,7 +69,7 @@ fn record(plan: &Plan, broken: bool) -> RunRecord {
     record
 }
 
-/// What a comparison finds that may take so long, and what the user is told.
+/// What a comparison with this much time finds; `told` gets the messages for the user.
 fn compared(couch: &Couch, told: &mut Told, patience_ns: Nanos) -> Option<Copies> {
     let plan = plan(couch, true);
     let stop = told.stops.clone().unwrap_or_default();

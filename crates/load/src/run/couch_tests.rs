@@ -328,7 +328,7 @@ pub(super) fn opening() -> Opening {
     Opening { timeout_ns: 10 * SECOND_NS, max_answer: 1_000_000, ..Opening::default() }
 }
 
-/// Keeps what a user is told, and may then ask to stop.
+/// Keeps the messages for the user, and may then ask to stop.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) news: Vec<String>,

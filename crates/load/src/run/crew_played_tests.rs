@@ -20,14 +20,13 @@ use std::time::Duration;
 
 const MS: Nanos = 1_000_000;
 
-/// What the agents were told, and when.
+/// The messages sent to the agents, and when.
 type Told = Arc<Mutex<Vec<(Nanos, Value)>>>;
 
-/// What the agent of this number says when it is told this.
+/// The replies of the agent with this number to this message.
 type Answers = Box<dyn FnMut(usize, &Value) -> Vec<Value> + Send>;
 
-/// Agents that a test plays. By themselves, they only answer pings, and leave when they are told to
-/// do so.
+/// Agents that a test plays. By themselves, they only answer pings, and leave on request.
 struct Puppets {
     coordinator: SyncSender<Arrived>,
     told: Told,
@@ -127,7 +126,7 @@ impl Observer for Nobody {
     fn keep(&mut self, _: &RunRecord) {}
 }
 
-/// Prepares the first stage with these agents, of which the coordinator has heard this.
+/// Prepares the first stage with these agents, about which the coordinator knows this.
 fn prepared(
     answers: Answers,
     stop: &Arc<Stop>,

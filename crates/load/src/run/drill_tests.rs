@@ -85,7 +85,7 @@ fn a_command_that_fails_or_does_not_end_is_reported_with_what_it_said() {
     }
 }
 
-/// However a stage ends, what was broken is mended, and what was not yet broken stays as it is.
+/// However a stage ends, a broken node is mended, and one not yet broken stays as it is.
 #[test]
 fn a_stage_that_ends_early_is_mended_at_once_or_left_alone() {
     let far = |work: &mut Work| work.plan.times.broken_ns = 60 * SECOND_NS;

@@ -193,7 +193,7 @@ mod tests {
         part
     }
 
-    /// A record of the first stages of a plan, with what was done in each of them.
+    /// A record of the first stages of a plan, with the operations of each.
     fn done(plan: &Plan, parts: Vec<Vec<(OpKind, KindInterval)>>) -> RunRecord {
         let mut record = begun(plan, 0, ServerRecord::default());
         for (stage, parts) in plan.stages.iter().zip(parts) {

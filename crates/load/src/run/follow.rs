@@ -223,7 +223,7 @@ async fn delays(mut stopped: tokio::sync::watch::Receiver<bool>) -> Histogram {
 }
 
 impl<F: Follower> Lane<F> {
-    /// Follows the changes until told to stop.
+    /// Follows the changes until it is stopped.
     async fn follow(
         mut self,
         shared: Shared,

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-/// What is observed.
+/// The things to observe.
 pub(super) struct Asks {
     /// The servers of the load.
     servers: bool,
@@ -46,7 +46,7 @@ impl Asks {
     }
 }
 
-/// A thread that observes until told to stop.
+/// A thread that observes until it is stopped.
 pub(super) struct Observing {
     over: watch::Sender<bool>,
     log: Arc<Mutex<ObservedLog>>,

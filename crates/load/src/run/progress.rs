@@ -40,7 +40,7 @@ pub struct Progress {
     pub length_s: Option<f64>,
     /// Whether the stage is an audit.
     pub audits: bool,
-    /// The database's word for what is counted.
+    /// The database's word for the things counted.
     pub unit: &'static str,
 }
 

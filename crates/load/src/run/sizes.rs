@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How often the thread checks whether the fill has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// A thread that asks until told to stop.
+/// A thread that asks until it is stopped.
 pub(super) struct Sizes {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<SizePoint>>,

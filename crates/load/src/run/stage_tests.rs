@@ -283,7 +283,7 @@ fn before_anything_has_ended_progress_says_what_is_planned() {
     assert_eq!(of(&databases).4, "databases");
 }
 
-/// The records of all stages of `plan`, of which the last is stopped as it begins if `stopped`.
+/// The records of all stages of `plan`; if `stopped`, the last one is stopped as it begins.
 fn ran(plan: &Plan, stopped: bool) -> Vec<StageRecord> {
     let (target, stop) = (nobody(), Arc::<Stop>::default());
     let began = [Clock::system().now().saturating_sub(BEFORE_NS), wall_ns()];

@@ -1,4 +1,4 @@
-//! What happens before, between and after the stages of a run, and what drivers are told of it.
+//! What happens before, between and after the stages of a run, and how drivers hear of it.
 
 use super::collect::{Collected, Frame};
 use super::fixture_tests::{Plain, at_once, planned, spec, take_down, with_own};

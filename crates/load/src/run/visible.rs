@@ -31,7 +31,7 @@ const LAST_LOOKS_NS: Nanos = SECOND_NS;
 /// How often to check whether the stage has begun or ended.
 const STEP: Duration = Duration::from_millis(10);
 
-/// A thread that probes until told to stop.
+/// A thread that probes until it is stopped.
 pub(super) struct Visible {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Visibility>,

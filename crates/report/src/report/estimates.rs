@@ -112,7 +112,7 @@ pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-/// Writes the table as text, and what is not steady.
+/// Writes the table as text, and notes on values that are not steady.
 pub(super) fn section(stage: &StageRecord, out: &mut String) {
     let Some(rows) = rows(stage) else { return };
     out.push('\n');

@@ -124,7 +124,7 @@ pub enum Unfit {
     /// Several records, but the format shows one.
     #[error("--format {0} shows one run; name one RUN, or give one of {several}", several = several())]
     OneRun(&'static str),
-    /// More records than can be told apart.
+    /// More records than can be distinguished.
     #[error("{0} runs are too many to tell apart; give at most {most}", most = chart::MOST_RUNS)]
     TooMany(usize),
     /// One chart, but the format has none or always shows all.

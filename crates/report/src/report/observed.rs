@@ -182,7 +182,7 @@ fn together_words(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     (!named.is_empty()).then(|| format!("p99 changed together with {}", named.join(", ")))
 }
 
-/// Whether there are several servers, whose metrics have to be told apart.
+/// Whether there are several servers, whose metrics have to be distinguished.
 pub(super) fn several(observed: &Observed) -> bool {
     observed.sources.iter().filter(|it| !it.machine).count() > 1
 }

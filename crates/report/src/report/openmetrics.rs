@@ -25,7 +25,7 @@ struct Stage<'a> {
     name: &'a str,
     elapsed_s: f64,
     operations: &'a [OperationSummary],
-    /// What is known only at the end.
+    /// Values that are known only at the end.
     ended: Option<&'a StageRecord>,
     offered: Option<u64>,
     agents: &'a [AgentStage],

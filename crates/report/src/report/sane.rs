@@ -22,7 +22,7 @@ pub fn sane(text: &str) -> Result<(), serde_json::Error> {
     deserializer.end()
 }
 
-/// A value of which only the numbers are checked: none may exceed `most`.
+/// A value with numbers, none of which may exceed `most`. Nothing else in it is checked.
 #[derive(Clone, Copy)]
 struct Number {
     most: f64,

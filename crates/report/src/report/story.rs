@@ -16,10 +16,10 @@ const SCATTERED: f64 = 0.5;
 const APART_S: u32 = 2;
 /// Shorter pauses of springload, in seconds, are not mentioned.
 const LEAST_PAUSE_S: f64 = 0.1;
-/// A load is not kept up with while this many seconds' worth of it is waiting.
+/// The server is behind while this many seconds' worth of the load is waiting.
 const BEHIND_S: f64 = 0.2;
-/// If requests are dropped, a load is not kept up with while more than this share of what is due is
-/// not served. In the last part of a stage, this share of it, chance may decide.
+/// If requests are dropped, the server is behind while it does not serve more than this share of
+/// the requests that are due. In the last part of a stage, this share of it, chance may decide.
 const UNSERVED: f64 = 0.05;
 const LAST: f64 = 0.1;
 
@@ -319,8 +319,8 @@ fn since_waiting(seconds: &[(Mark, Mark)], least: f64) -> Option<Mark> {
     since
 }
 
-/// The same where requests were dropped: what is missing then is not served later, although the
-/// server may keep up again.
+/// The same where requests were dropped: those are never served, although the server may keep up
+/// again.
 fn since_dropping(seconds: &[(Mark, Mark)], end: Mark) -> Option<Mark> {
     let mut since = None;
     for (begin, second) in seconds.iter().rev() {

@@ -7,7 +7,7 @@ use crate::measure::{
 use crate::op::{OpKind, Reason};
 use crate::record::{Code, fixture};
 
-/// A run of ten seconds with 100 reads in each, of which this many failed.
+/// A run with 100 reads in each second, this many of which failed.
 fn run(failed: &[u64]) -> RunRecord {
     let second = |(second, failed): (usize, u64)| {
         let mut part = KindInterval { requests: 100, ok: 100 - failed, ..KindInterval::default() };

@@ -1,4 +1,4 @@
-//! Names for runs: for one by itself, and for several so that they can be told apart.
+//! Names for runs: for one by itself, and for several so that they can be distinguished.
 
 use super::chart::label;
 use super::number::{decimal, grouped};

@@ -64,7 +64,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let mut own = RunRecord { stages: vec![stage.clone()], ..record.clone() };
     own.plan.thresholds = thresholds.to_vec();
     own.conclude();
-    // What is missed even without what the client may have added is really missed.
+    // A threshold that is missed even without the client's share is really missed.
     let sure = |it: &Judgment| match one(it, stage) {
         Judged { outcome: StepOutcome::Missed, takes, .. } if client && it.by_client => {
             Judged { takes, ..of((StepOutcome::Undecided, CLIENT.to_owned())) }

@@ -1,5 +1,5 @@
-//! One record: its key, the text of its fields, and the check that what was read is what was
-//! written. Knows nothing about which record is requested when.
+//! One record: its key, the text of its fields, and the comparison of a read with the write
+//! before. Does not know which record is requested when.
 
 use super::config::{CoreConfig, FieldsSpec};
 use super::keys::KeyNames;

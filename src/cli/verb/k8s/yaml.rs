@@ -28,7 +28,7 @@ pub(super) fn fill(template: &str, values: &[(&str, String)]) -> String {
 
 /// A one-line comment.
 pub(super) fn comment(text: &str) -> String {
-    // A line break in it, of which there are several kinds, would end it.
+    // A line break of any kind would end the comment.
     let shown = |c: char| if c.is_alphanumeric() || matches!(c, ' '..='~') { c } else { '?' };
     format!("# {}\n", text.chars().map(shown).collect::<String>())
 }

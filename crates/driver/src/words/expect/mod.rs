@@ -30,7 +30,7 @@ macro_rules! expectations {
                 *self == Self::default()
             }
 
-            /// The names of what is expected.
+            /// The names of the expectations.
             pub fn names(&self) -> Vec<&'static str> {
                 let names = [$(self.$name.as_ref().map(|_| stringify!($name))),*];
                 names.into_iter().flatten().collect()

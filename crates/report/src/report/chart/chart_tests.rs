@@ -9,7 +9,7 @@ use crate::record::fixture::{fleet, lose, part, record, stage};
 use crate::record::{RunRecord, StageRecord};
 use serde_json::json;
 
-/// A run whose CRUD stage is made of these seconds: reads, of which some fail.
+/// A run whose CRUD stage is made of these seconds: reads, some of which fail.
 fn run(elapsed_s: f64, seconds: &[(u32, u64, u64)]) -> RunRecord {
     let mut run = record(&[]);
     let parts = seconds.iter().map(|&(at, count, failed)| (at, OpKind::Read, part(count, failed)));

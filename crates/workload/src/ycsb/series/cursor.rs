@@ -1,4 +1,4 @@
-//! Determines which point of which series a connection writes next, in the order of YCSB's threads.
+//! Determines the point that a connection writes next, in the order of YCSB's threads.
 
 use super::config::SeriesConfig;
 use crate::generate::{Stream, below};
