@@ -10,12 +10,10 @@ use std::borrow::Cow;
 /// names of databases and collections.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
-/// Percent-decodes a part of an address.
 pub(super) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Percent-encodes a part of an address.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

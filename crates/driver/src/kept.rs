@@ -1,10 +1,8 @@
 //! What pens keep of an operation, in reused buffers, until its kind is known.
 
-/// The names of an operation's documents.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     text: Vec<u8>,
-    /// Where each begins.
     starts: Vec<usize>,
 }
 
@@ -26,7 +24,6 @@ impl Names {
         self.starts.iter().enumerate().map(move |(place, &start)| &self.text[start..end(place)])
     }
 
-    /// The first one.
     pub(super) fn first(&self) -> &[u8] {
         self.iter().next().unwrap_or_default()
     }

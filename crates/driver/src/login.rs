@@ -27,7 +27,6 @@ pub struct LogIn {
 }
 
 impl LogIn {
-    /// User and password of a URL.
     pub(super) fn of_url(url: &Url) -> Self {
         let user = Some(decoded(url.username())).filter(|user| !user.is_empty());
         Self { user, password: url.password().map(|text| decoded(text).into()) }

@@ -7,13 +7,11 @@ use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
-/// Why settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unread {
     /// The driver has no setting of this name.
     #[error("there is no such option")]
     Unknown,
-    /// A value is wrong.
     #[error("{0}")]
     Value(String),
 }
@@ -28,7 +26,6 @@ impl Error for Unread {
     }
 }
 
-/// Reads `options`.
 pub(super) fn read<T: DeserializeOwned>(options: &Map<String, Value>) -> Result<T, Unread> {
     let given = options.iter().map(|(name, value)| (name.as_str(), Given(value.clone())));
     <T as Deserialize<'_>>::deserialize(MapDeserializer::<_, Unread>::new(given))

@@ -18,7 +18,6 @@ impl Fields for Text {
     }
 }
 
-/// An operation on one document.
 pub(crate) fn op(kind: OpKind) -> Op {
     Op::single(kind, 0, None)
 }

@@ -6,7 +6,6 @@ use crate::properties::PropertyReader;
 use crate::{Binding, Bound, Shown};
 use serde_json::{Map, json};
 
-/// See the module.
 pub(super) const BINDING: Binding = Binding {
     names: &["basic", "basicts"],
     classes: &["BasicDB", "BasicTSDB"],

@@ -41,7 +41,6 @@ impl Planned for BasicPlan {
     }
 }
 
-/// What is known about the driver.
 pub(super) const CARD: Card = Card {
     name: "basic",
     schemes: &[],

@@ -25,7 +25,6 @@ const WARNED: u8 = 0x08;
 const COMPRESSED: u8 = 0x01;
 const LOADED: u8 = 0x04;
 
-/// The contents of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer<'a> {
     /// The connection can be used.
@@ -34,11 +33,8 @@ pub(super) enum Answer<'a> {
     Authenticate,
     /// It was done; there is nothing else to report.
     Done,
-    /// Rows that were found.
     Rows(Rows<'a>),
-    /// A statement that was prepared.
     Prepared(Prepared),
-    /// It was not done.
     Refused(Refusal<'a>),
 }
 
@@ -96,7 +92,6 @@ impl<'a> Rows<'a> {
         (0..self.width).map(|_| rest.value()).collect()
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Option<Vec<Row<'a>>> {
         let mut rest = Reader(self.bytes);
         let rows = (0..self.count).map(|_| self.next(&mut rest)).collect::<Option<_>>()?;
@@ -115,7 +110,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The values of a row.
 pub(super) type Row<'a> = Vec<Value<'a>>;
 
 impl<'a> Reader<'a> {

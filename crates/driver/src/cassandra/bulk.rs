@@ -190,7 +190,6 @@ impl Insert<'_> {
     }
 }
 
-/// The distinct statements of some rows.
 fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
     let mut all: Vec<_> = rows.map(|row| row.cql.as_str()).collect();
     all.sort_unstable();

@@ -7,7 +7,6 @@ pub(super) const KEY: &str = "y_id";
 /// For a table with more columns than this, statements for a single column are prepared on demand.
 const FEW: usize = 32;
 
-/// A table and its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     /// Its keyspace and its own name.
@@ -41,7 +40,6 @@ impl Table {
         Self { place, name, keyspace: quoted(keyspace), key: key.to_owned(), fields }
     }
 
-    /// Its keyspace and its own name.
     pub(super) fn place(&self) -> &[String; 2] {
         &self.place
     }

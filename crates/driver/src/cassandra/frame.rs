@@ -14,7 +14,6 @@ use std::num::NonZeroU32;
 const VERSION: u8 = 4;
 const ANSWER: u8 = 0x80;
 
-/// The opcodes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opcode {
     Startup = 0x01,
@@ -150,7 +149,6 @@ impl Frames {
         });
     }
 
-    /// Has a statement prepared.
     pub(super) fn prepare(&mut self, cql: &str) {
         self.add(Opcode::Prepare, |out| write_long_text(cql, out));
     }
@@ -166,7 +164,6 @@ impl Frames {
         });
     }
 
-    /// Several statements as one.
     pub(super) fn batch(&mut self, kind: BatchKind, rows: &[Spelled], manner: &Manner<'_>) {
         self.add(Opcode::Batch, |out| {
             out.push(match kind {
@@ -190,7 +187,6 @@ impl Frames {
 /// The largest page that the protocol allows.
 pub(super) const MOST_PAGE: NonZeroU32 = NonZeroU32::new(i32::MAX as u32).unwrap();
 
-/// The most statements of a batch.
 pub(super) const MOST_IN_BATCH: usize = u16::MAX as usize;
 
 fn write_short(number: usize, out: &mut Vec<u8>) {

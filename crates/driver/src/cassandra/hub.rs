@@ -31,7 +31,6 @@ const MOMENT: Duration = Duration::from_millis(250);
 /// A node: the connections to it.
 #[derive(Debug)]
 struct Node {
-    /// Its number in the run.
     number: usize,
     name: Arc<str>,
     seats: Vec<Rc<Seat>>,
@@ -383,7 +382,6 @@ impl Hub {
         });
     }
 
-    /// The statement, if it is known.
     pub(super) fn known(&self, cql: &str) -> Option<Rc<Prepared>> {
         self.statements.borrow().get(cql).cloned()
     }

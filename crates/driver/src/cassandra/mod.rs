@@ -53,11 +53,9 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A connection.
 type Pipe = crate::pipe::Pipe<frame::Framing>;
 /// The place of a connection to a node.
 type Seat = crate::pipe::Seat<frame::Framing>;
-/// Requests to a node.
 type Sent = crate::pipe::Sent<frame::Framing>;
 
 /// The maximum number of rows that all sessions of a thread have in flight together. Each needs a
@@ -85,7 +83,6 @@ pub struct Cassandra {
     page: NonZeroU32,
     /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
-    /// The operations that the plan defines.
     own: words::Own,
 }
 

@@ -14,7 +14,6 @@ use tokio::net::TcpStream;
 /// The bytes of a request with a text of one letter.
 const REQUEST: usize = 14;
 
-/// Requests with these texts.
 fn requests(texts: &[&str]) -> Frames {
     let mut frames = Frames::default();
     for text in texts {

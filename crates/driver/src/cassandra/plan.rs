@@ -168,7 +168,6 @@ impl Planned for CassandraPlan {
     }
 }
 
-/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "cassandra",
     schemes: &["cassandra", "cassandras"],
@@ -187,7 +186,6 @@ pub(super) const CARD: Card = Card {
 };
 
 impl CassandraPlan {
-    /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let parts = AddressParts::of(asked, &CARD)?;

@@ -8,7 +8,6 @@
 use super::found::Found;
 use std::sync::Arc;
 
-/// A node of the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     /// `host:port`.

@@ -25,7 +25,6 @@ pub(super) struct Located {
     pub(super) has_keys: bool,
 }
 
-/// A known node.
 #[derive(Debug)]
 struct Known {
     /// Its first known address.
@@ -102,7 +101,6 @@ impl Roster {
 }
 
 impl Located {
-    /// Whether this is its address.
     fn is_at(&self, name: &str, endpoint: Option<&Endpoint>) -> bool {
         let (Some(own), Some(other)) = (&self.endpoint, endpoint) else {
             return *self.name == *name;

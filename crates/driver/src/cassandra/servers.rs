@@ -94,7 +94,6 @@ fn is_ready(answer: &[u8]) -> Result<bool, CallError> {
     }
 }
 
-/// The answer to one request.
 pub(super) async fn ask(pipe: &Rc<Pipe>, frames: &Frames) -> Result<Vec<u8>, CallError> {
     let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
     pipe.send_numbered(frames.iter(), &waiting)?.await?;
@@ -102,7 +101,6 @@ pub(super) async fn ask(pipe: &Rc<Pipe>, frames: &Frames) -> Result<Vec<u8>, Cal
     Ok(answers.get(0)?.to_vec())
 }
 
-/// Has a statement prepared.
 pub(super) async fn prepare(pipe: &Rc<Pipe>, cql: &str) -> Result<Prepared, CallError> {
     let mut frames = Frames::default();
     frames.prepare(cql);
@@ -118,7 +116,6 @@ pub(super) async fn prepare(pipe: &Rc<Pipe>, cql: &str) -> Result<Prepared, Call
 pub(super) struct Beside<'a> {
     pub(super) servers: &'a Servers,
     pub(super) pipe: Rc<Pipe>,
-    /// The node.
     pub(super) host: &'a str,
 }
 
@@ -147,7 +144,6 @@ impl Beside<'_> {
         rows.map_or_else(|| Ok(Found::default()), |rows| Found::of(&rows).ok_or_else(malformed))
     }
 
-    /// Has a statement prepared.
     pub(super) async fn prepare(&self, cql: &str) -> Result<Prepared, CallError> {
         within(self.servers.timeout, prepare(&self.pipe, cql), CallError::clone).await
     }

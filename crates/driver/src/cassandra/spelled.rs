@@ -51,7 +51,6 @@ impl Bound {
         Some(())
     }
 
-    /// The value at a place.
     pub(super) fn value(&self, place: usize) -> Option<&[u8]> {
         let mut rest = self.bytes.as_slice();
         for _ in 0..place {

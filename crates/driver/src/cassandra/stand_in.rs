@@ -140,14 +140,12 @@ fn found(cql: &str) -> Vec<&str> {
     }
 }
 
-/// The next byte.
 fn byte(rest: &mut Reader<'_>) -> Option<u8> {
     let (first, others) = rest.0.split_first()?;
     rest.0 = others;
     Some(*first)
 }
 
-/// The values of a statement.
 fn values(rest: &mut Reader<'_>) -> Vec<Vec<u8>> {
     let count = rest.short().unwrap();
     (0..count).map(|_| rest.value().unwrap().unwrap_or_default().to_vec()).collect()
@@ -323,7 +321,6 @@ impl Kept {
     }
 }
 
-/// Serves one connection until it ends.
 fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
     loop {
         let mut header = [0; HEADER];
@@ -348,7 +345,6 @@ pub(super) fn node() -> (SocketAddr, Arc<Mutex<Kept>>) {
     node_at(([127, 0, 0, 1], 0).into())
 }
 
-/// The same at this address.
 pub(super) fn node_at(address: SocketAddr) -> (SocketAddr, Arc<Mutex<Kept>>) {
     let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap();

@@ -9,7 +9,6 @@ use std::net::IpAddr;
 use time::format_description::well_known::Rfc3339;
 use time::{Date, OffsetDateTime, Time};
 
-/// The type of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Ascii,
@@ -159,7 +158,6 @@ impl Type {
         Some(())
     }
 
-    /// Appends a value given as JSON.
     fn write_json(&self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
         let inner = |of: &Self, value: &Value, out: &mut Vec<u8>| {
             let start = out.len();

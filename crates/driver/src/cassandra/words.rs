@@ -32,7 +32,6 @@ pub(super) struct Statement {
     pub(super) cql: String,
     /// Which hole each question mark stands for.
     order: Vec<usize>,
-    /// The values that it needs.
     pub(super) holes: Holes,
     pub(super) consistency: Option<Consistency>,
     /// How many servers must agree on a condition, such as `IF NOT EXISTS`.
@@ -146,7 +145,6 @@ pub(super) async fn try_out(own: &Own, beside: &Beside<'_>) -> Result<(), Target
     Ok(())
 }
 
-/// The statements of a plan's operations.
 pub(super) type Own = words::Own<Statement>;
 
 /// The statements of operations on a table.

@@ -113,7 +113,6 @@ impl Admin {
         &self.lines
     }
 
-    /// The same with more header lines.
     pub(super) fn with_more_lines(self, lines: &str) -> Self {
         Self { lines: format!("{}{lines}", self.lines), ..self }
     }

@@ -66,7 +66,6 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     }
 }
 
-/// The same, using a JSON parser.
 fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
@@ -159,12 +158,10 @@ pub(super) fn lookup(names: &[u8], rows: &[Result<Token, Failure>]) -> Vec<u8> {
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
 }
 
-/// The identifiers in `names`.
 pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split(|&byte| byte == 0)
 }
 
-/// The answer to a scan.
 #[derive(Deserialize)]
 struct Scanned<'a> {
     #[serde(borrow)]

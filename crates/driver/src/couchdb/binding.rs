@@ -5,7 +5,6 @@ use crate::{Binding, Bound};
 use serde_json::Map;
 use url::Url;
 
-/// See the module.
 pub(super) const BINDING: Binding = Binding {
     names: &["couchdb"],
     classes: &["db.CouchDbClient"],

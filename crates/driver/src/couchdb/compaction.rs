@@ -125,7 +125,6 @@ impl CouchDb {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests a compaction of all databases.
     pub(super) async fn ask_to_compact(&self) -> Result<(), TargetError> {
         let mut admin = self.one_admin()?;
         admin.log_in().await?;

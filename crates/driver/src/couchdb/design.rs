@@ -7,7 +7,6 @@ use crate::mistake::Invalid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The list of design documents.
 pub(super) const DESIGNS: &str = "_all_docs?startkey=%22_design%2F%22&endkey=%22_design0%22";
 
 /// A design document, or the definition of a Mango index as sent to `_index`.
@@ -17,7 +16,6 @@ pub(super) const DESIGNS: &str = "_all_docs?startkey=%22_design%2F%22&endkey=%22
 pub struct Design(Map<String, Value>);
 
 impl Design {
-    /// What is wrong with it.
     pub(super) fn problem(&self) -> Option<String> {
         if self.is_index() {
             let named = |name: &str| self.0.get(name).is_some_and(Value::is_string);
@@ -43,7 +41,6 @@ impl Design {
         self.0.contains_key("index")
     }
 
-    /// The name of the design document.
     pub(super) fn name(&self) -> &str {
         let text = |member: &str| self.0.get(member).and_then(Value::as_str);
         let id = if self.is_index() { text("ddoc") } else { text("_id") };
@@ -58,7 +55,6 @@ impl Design {
         (self.is_index() || self.views().next().is_some()) && own != Some(&Value::Bool(false))
     }
 
-    /// Its views.
     pub(super) fn views(&self) -> impl Iterator<Item = &String> {
         let views = self.0.get("views").and_then(Value::as_object);
         views.into_iter().flat_map(Map::keys).filter(|name| *name != "lib")

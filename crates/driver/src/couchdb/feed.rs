@@ -34,7 +34,6 @@ struct Leaf<'a> {
     rev: Cow<'a, str>,
 }
 
-/// A page of changes.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
@@ -143,7 +142,6 @@ mod tests {
 
     const REV: &str = "3-967a00dff5e02add41819138abb3284d";
 
-    /// Reads these lines of a feed.
     fn read(text: &str) -> Result<Said, String> {
         let (mut changes, mut lines) = (Vec::new(), Lines::default());
         lines.add(text.as_bytes());

@@ -32,13 +32,11 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths below the database `name`.
     pub(super) fn one(name: &str) -> Self {
         let first = format!("/{}", encode_segment(name));
         Self { start: format!("{first}/").into_bytes().into(), first: first.into(), many: None }
     }
 
-    /// The paths below many databases.
     pub(super) fn of(many: Many) -> Self {
         let first = many.path(0);
         let start = first.as_bytes()[..first.len() - DIGITS].into();
@@ -163,7 +161,6 @@ impl Many {
         }
     }
 
-    /// Notes that a database is gone.
     pub(super) fn removed(&self, number: Key) {
         if let Some(state) = self.state(number) {
             state.store(NOT_MADE, Ordering::Relaxed);

@@ -93,7 +93,6 @@ pub struct CouchDb {
     pinned: bool,
     paths: Paths,
     cached_updates: bool,
-    /// The operations that the plan defines.
     own: Arc<words::Operations>,
     /// How many copies answer for a document.
     quorum: Quorum,

@@ -87,7 +87,6 @@ pub(super) struct Nodes {
     own: Weak<Self>,
 }
 
-/// What is known about one node.
 #[derive(Clone, Debug, Default)]
 struct Known {
     gone: bool,
@@ -108,7 +107,6 @@ impl Nodes {
         nodes
     }
 
-    /// The history of each node.
     pub(super) fn logs(&self) -> Vec<NodeLog> {
         self.known.borrow().iter().map(|known| known.log.clone()).collect()
     }
@@ -182,7 +180,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of connection number `connection`.
     pub(super) fn new(nodes: &Rc<Nodes>, connection: usize, pinned: bool) -> Self {
         let home = connection % nodes.all.len();
         nodes.known.borrow_mut()[home].log.connections += 1;
@@ -190,7 +187,6 @@ impl Place {
         Self { nodes, connection, home, at: home, asked: home, since: 0, pinned, way: None }
     }
 
-    /// The node where it is now.
     pub(super) fn node(&self) -> &Node {
         &self.nodes.all[self.at]
     }

@@ -118,7 +118,6 @@ async fn open_many(
     Ok((target(plan, opening, nodes, paths).with_operations(own, plan), facts))
 }
 
-/// The target as planned.
 fn target(plan: &CouchPlan, opening: &Opening, nodes: Vec<Node>, paths: Paths) -> CouchDb {
     let removed = plan.database.is_removed() && !opening.as_it_is;
     CouchDb::on(nodes, paths)

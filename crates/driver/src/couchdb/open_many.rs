@@ -21,7 +21,6 @@ const AT_ONCE: usize = 8;
 /// Pauses before retrying a removal that was refused because the server was busy.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
 
-/// What was found on opening.
 pub(super) struct Found {
     pub(super) paths: Paths,
     pub(super) open_shards: Option<OpenShards>,

@@ -10,7 +10,6 @@ use crate::op::{Failure, Op, Reply};
 use crate::words::{Expect, Found, save, with_sample};
 
 impl CouchSession {
-    /// How an operation is spelled.
     fn spelled(&self, op: &Op) -> Option<&Spelled> {
         self.own.get(op.kind)?.as_ref()
     }
@@ -54,7 +53,6 @@ impl CouchSession {
         if reads { Request::reading(bytes) } else { Request::changing(bytes) }
     }
 
-    /// Interprets an answer.
     pub(super) fn judge_own(
         &mut self,
         op: &Op,

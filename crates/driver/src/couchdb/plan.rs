@@ -113,7 +113,6 @@ impl CouchPlan {
         std::iter::once(first).chain(self.nodes.iter().cloned()).collect()
     }
 
-    /// The credentials for a node.
     pub(super) fn credentials(&self, node: &NodePlan) -> Credentials {
         let Some(name) = node.login.user.clone() else { return Credentials::None };
         let password = node.login.password().to_owned();
@@ -127,7 +126,6 @@ impl CouchPlan {
         }
     }
 
-    /// A new database on the stand-in.
     fn stand_in(asked: &TargetAsked, options: Options) -> Self {
         Self {
             server: None,
@@ -151,7 +149,6 @@ impl CouchPlan {
     }
 }
 
-/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "couch_db",
     schemes: &["http", "https"],

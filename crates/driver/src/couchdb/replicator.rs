@@ -335,7 +335,6 @@ impl Replicator for CouchReplicator {
     }
 }
 
-/// The headers in `lines`, by name.
 fn header_lines(lines: &str) -> impl Iterator<Item = (String, Value)> {
     let pairs = lines.lines().filter_map(|line| line.split_once(':'));
     pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().into()))

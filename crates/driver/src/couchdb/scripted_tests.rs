@@ -126,7 +126,6 @@ impl Scripted {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
 
-    /// How many connections it has accepted.
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -141,7 +140,6 @@ impl Scripted {
         self.database_for(Credentials::None)
     }
 
-    /// The same with a log-in.
     pub(super) fn database_for(&self, credentials: Credentials) -> CouchDb {
         let endpoint = Endpoint::resolve(&self.url.parse().unwrap(), &TlsOptions::default());
         let target = CouchDb::new(Arc::new(endpoint.unwrap()), credentials, "db");

@@ -20,7 +20,6 @@ impl Seen {
         self.documents.get(name).map(Vec::as_slice)
     }
 
-    /// Keeps a document that was read.
     pub(super) fn keep(&mut self, name: &[u8], document: &[u8]) {
         self.forget(name);
         let bytes = name.len() + document.len();

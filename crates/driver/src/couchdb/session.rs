@@ -54,11 +54,9 @@ pub struct CouchSession {
     pub(super) places: Vec<Range<usize>>,
     /// How many copies answer for a document.
     quorum: Quorum,
-    /// The operations that the plan defines.
     pub(super) own: Arc<Operations>,
     /// The design documents that come with the plan.
     pub(super) designs: Arc<[Design]>,
-    /// The views of an audit.
     pub(super) audit_views: Arc<[ViewName]>,
     /// The documents in the rows of one of these views, in JSON.
     pub(super) listed: Vec<u8>,

@@ -29,7 +29,6 @@ const READ: usize = 64 * 1024;
 /// The size of the largest buffer that is kept for further writes, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Settings for connections.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// The user name for HBase's access rules.
@@ -43,7 +42,6 @@ pub(super) struct Settings {
     pub(super) clock: Clock,
 }
 
-/// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) failure: Failure,
@@ -79,14 +77,11 @@ impl From<Lost> for Setback {
     }
 }
 
-/// The times of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     /// The request was passed to the operating system.
     pub(super) sent: Nanos,
-    /// The answer began to arrive.
     pub(super) first_byte: Nanos,
-    /// The answer was complete.
     pub(super) last_byte: Nanos,
 }
 

@@ -13,7 +13,6 @@ pub(super) enum Sense {
     /// The answer is long enough already. Nothing was carried out; the request is sent again at
     /// once.
     Later,
-    /// The operation failed.
     Failed(Failure),
 }
 

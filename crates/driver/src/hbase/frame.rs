@@ -49,7 +49,6 @@ pub(super) fn read_header(frame: &[u8]) -> Option<(ResponseHeader, &[u8])> {
     Some((header, rest))
 }
 
-/// The answer to one call.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     /// The message, preceded by its length, and the cell block.

@@ -64,7 +64,6 @@ struct Opened {
     settings: Settings,
     /// Whether the table is removed at the end.
     removed: bool,
-    /// The operations that the plan defines.
     own: words::Own,
 }
 

@@ -67,7 +67,6 @@ impl Again {
 }
 
 impl Worker {
-    /// Inserts all rows.
     pub(super) async fn insert(
         &mut self,
         op: &Op,

@@ -17,7 +17,6 @@ pub(super) const PORTS: [u16; 2] = [16_000, 16_020];
 const FAMILY: &str = "cf";
 /// The most split points that are all different: user1000 to user9999 without the first.
 pub(super) const MOST_SPLITS: u32 = 8_999;
-/// The most connections to a server.
 const MOST_CONNECTIONS: u32 = 1_000;
 
 /// The flag of an address that a property of YCSB has led to.
@@ -128,7 +127,6 @@ impl Planned for HBasePlan {
     }
 }
 
-/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "hbase",
     schemes: &["hbase", "hbases"],
@@ -147,7 +145,6 @@ pub(super) const CARD: Card = Card {
 };
 
 impl HBasePlan {
-    /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let AddressParts { scheme, login, hosts, path, query } = AddressParts::of(asked, &CARD)?;

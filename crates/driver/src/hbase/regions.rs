@@ -86,7 +86,6 @@ impl Regions {
         place.region.holds(row).then(|| place.clone())
     }
 
-    /// The addresses of all known servers.
     pub(super) fn servers(&self) -> Vec<Rc<str>> {
         let mut servers: Vec<_> =
             self.known.borrow().values().map(|place| place.server.clone()).collect();

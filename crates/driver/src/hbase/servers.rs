@@ -18,7 +18,6 @@ pub(super) const MASTER: &str = "MasterService";
 /// The place for one connection. The session that holds the lock connects; others wait.
 type Seat = Rc<(RefCell<Option<Rc<Connection>>>, Mutex<()>)>;
 
-/// The connections to all region servers.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) settings: Settings,

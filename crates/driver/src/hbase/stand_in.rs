@@ -26,17 +26,13 @@ const FAMILY: &[u8] = b"cf";
 pub(super) enum Fault {
     /// Carries out the call but does not answer.
     Silence,
-    /// Closes the connection.
     Close,
     /// Sends bytes that are not a frame.
     Garbage,
     /// Announces more than any client reads.
     Endless,
-    /// Answers with another row.
     OtherRow,
-    /// Leaves out a cell.
     FewerCells,
-    /// Sends rows in the wrong order.
     Disorder,
     /// Refuses with an exception of this class.
     Exception(&'static str),
@@ -289,7 +285,6 @@ impl Cluster {
         MetaLocations { meta_locations: vec![location] }
     }
 
-    /// Rows of `hbase:meta`.
     fn meta(&self, request: &ScanRequest) -> (ScanResponse, Vec<u8>) {
         let scan = request.scan.clone().unwrap();
         let mut listed = self.listed.clone();

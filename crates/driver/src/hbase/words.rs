@@ -20,11 +20,9 @@ pub(super) enum Spelled {
     MultiGet(MultiGet),
 }
 
-/// The operations of a plan.
 pub(super) type Own = words::Own<Spelled>;
 
 impl Spelled {
-    /// The values that it needs.
     pub(super) const fn holes(&self) -> &Holes {
         match self {
             Self::Scan(scan) => &scan.holes,
@@ -49,7 +47,6 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     })
 }
 
-/// Joins a text with its values.
 fn joined(pieces: &Pieces, values: &Values) -> Bytes {
     let (mut out, mut scratch) = (Vec::new(), Vec::new());
     pieces.join(values, &mut scratch, &mut out);

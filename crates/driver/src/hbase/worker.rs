@@ -37,7 +37,6 @@ pub(super) struct Cluster {
     pub(super) family: Rc<[u8]>,
     /// The durability's number in the protocol; `None` leaves it to the table.
     pub(super) durability: Option<i32>,
-    /// The operations that the plan defines.
     pub(super) own: Own,
 }
 
@@ -53,7 +52,6 @@ pub(super) enum Standing {
     Refused,
 }
 
-/// The work of one session.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) shared: Rc<Cluster>,
@@ -69,7 +67,6 @@ pub(super) struct Worker {
     /// they are requested.
     pub(super) scanned: Vec<(Answer, Vec<u32>)>,
     pub(super) scanned_json: OnceCell<Vec<Vec<u8>>>,
-    /// The reasons given for failures.
     pub(super) reasons: Vec<(Failure, String)>,
 }
 
@@ -100,7 +97,6 @@ impl Worker {
         self.reasons.clear();
     }
 
-    /// Carries out the operation.
     pub(super) async fn work(
         &mut self,
         op: &Op,
@@ -327,7 +323,6 @@ impl Worker {
         self.failed(failure, lost.reason)
     }
 
-    /// Keeps the reason of a failure.
     #[cold]
     pub(super) fn failed(&mut self, failure: Failure, reason: String) -> Failure {
         if !self.reasons.iter().any(|(known, _)| *known == failure) {

@@ -3,7 +3,6 @@
 use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
 
-/// See the module.
 pub(super) const BINDING: Binding = Binding {
     names: &["rest"],
     classes: &["webservice.rest.RestClient"],

@@ -185,7 +185,6 @@ impl Spelled {
         Self::with_head(request, head, settings)
     }
 
-    /// The same with an existing head.
     pub(super) fn with_head(request: Request, head: Vec<u8>, settings: &Settings) -> Self {
         let changes = !is_idempotent(&request.method);
         let resend = match settings.retry {

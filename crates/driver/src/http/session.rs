@@ -48,7 +48,6 @@ pub struct HttpSession {
     unmet: Option<String>,
 }
 
-/// The progress of logging in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogInStep {
     Wanted,

@@ -38,7 +38,6 @@ pub struct Line {
     address: SocketAddr,
     /// The server, if the run started it; it ends when the last clone is dropped.
     _own: Option<Arc<StandIn>>,
-    /// The operations that the plan defines.
     own: words::Own,
 }
 

@@ -16,7 +16,6 @@ pub struct LinePen {
     documents: Vec<u8>,
     /// Whether the document is just the fields of an update.
     partial: bool,
-    /// The lines to send.
     pub(super) lines: Vec<u8>,
     /// The values of an operation that the plan defines.
     pub(super) values: Values,

@@ -34,7 +34,6 @@ impl LineSession {
         Self { address, link: Link::new(context), answer, rows, own, unmet: None }
     }
 
-    /// Interprets the answer.
     fn judge(&mut self, op: &Op) -> Result<Reply, Failure> {
         let mut lines = self.answer.split(|&byte| byte == b'\n');
         if op.kind == OpKind::BulkInsert {

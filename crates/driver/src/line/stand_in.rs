@@ -9,7 +9,6 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-/// All documents, by name.
 type Documents = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// A server on a free port of this machine, which ends when it is dropped.
@@ -50,7 +49,6 @@ impl StandIn {
     }
 }
 
-/// Answers the requests of one connection.
 async fn answer(mut stream: TcpStream, documents: Documents) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (read, mut write) = stream.split();
@@ -68,7 +66,6 @@ async fn answer(mut stream: TcpStream, documents: Documents) -> io::Result<()> {
     Ok(())
 }
 
-/// The answer to one request.
 fn reply(line: &str, documents: &Documents) -> String {
     let mut parts = line.splitn(3, ' ');
     let (verb, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

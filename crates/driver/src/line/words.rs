@@ -21,7 +21,6 @@ pub(super) struct Spelled {
     pub(super) holes: Holes,
 }
 
-/// The lines of a plan.
 pub(super) type Own = words::Own<Spelled>;
 
 /// Spells the line of an operation.

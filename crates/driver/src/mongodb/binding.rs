@@ -4,7 +4,6 @@ use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
 use serde_json::{Map, json};
 
-/// See the module.
 pub(super) const BINDING: Binding = Binding {
     names: &["mongodb", "mongodb-async"],
     classes: &["db.MongoDbClient", "db.AsyncMongoDbClient"],

@@ -10,13 +10,11 @@ use ::mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use ::mongodb::error::{Error, ErrorKind};
 use std::rc::Rc;
 
-/// The request for an operation.
 enum Request {
     /// No request can be made.
     Wrong(CallError),
     /// Finds documents: the filter, and the fields.
     Find(Document, Option<Document>),
-    /// Inserts a document.
     Insert(RawDocumentBuf),
     /// Inserts several documents, in no particular order.
     InsertAll(Vec<RawDocumentBuf>),
@@ -26,9 +24,7 @@ enum Request {
     ReplaceAll(Vec<Document>),
     /// Sets fields of the document that the filter finds, or inserts it if the flag says so.
     Set(Document, Document, bool),
-    /// Deletes what the filter finds.
     Delete(Document),
-    /// An operation that the plan defines.
     Own(Document),
 }
 

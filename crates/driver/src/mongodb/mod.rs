@@ -44,7 +44,6 @@ pub struct Mongo {
     /// Whether the collection is dropped at the end.
     removed: bool,
     timeout: Duration,
-    /// The operations that the plan defines.
     own: words::Own,
 }
 
@@ -54,7 +53,6 @@ impl Mongo {
         Client::with_options(self.options.clone()).map_err(|error| trouble::of(&error))
     }
 
-    /// Runs a command on the database.
     async fn command(&self, command: Document) -> Result<Document, CallError> {
         let database = self.client()?.database(&self.database);
         within(self.timeout, database.run_command(command).into_future(), trouble::of).await

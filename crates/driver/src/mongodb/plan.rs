@@ -136,7 +136,6 @@ impl Planned for MongoPlan {
     }
 }
 
-/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "mongodb",
     schemes: &["mongodb", "mongodb+srv"],
@@ -154,7 +153,6 @@ pub(super) const CARD: Card = Card {
 };
 
 impl MongoPlan {
-    /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let parts = AddressParts::of(asked, &CARD)?;

@@ -29,14 +29,12 @@ struct Kept {
     /// The commands, without those that the library sends to maintain its connections.
     heard: Vec<String>,
     connections: usize,
-    /// The indexes that it reports.
     indexes: Vec<Document>,
     /// Whether it acknowledges indexes without creating them.
     forgets: bool,
     /// The command that makes it close the connection, and the one that it never answers.
     closes: &'static str,
     ignores: &'static str,
-    /// Its report about itself.
     status: Document,
 }
 

@@ -46,11 +46,9 @@ const COLLECTION: &str = "{{collection}}";
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pieces: Pieces,
-    /// The values that it needs.
     pub(super) holes: Holes,
 }
 
-/// The operations of a plan.
 pub(super) type Own = Spelled<Command>;
 
 /// Spells the command of an operation on a collection.

@@ -14,7 +14,6 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Forgets all answers.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
@@ -34,7 +33,6 @@ impl Answers {
         self.places.resize(commands, (0, 0));
     }
 
-    /// Forgets the answer to a command.
     pub(crate) fn forget(&mut self, command: usize) {
         self.places[command] = (0, 0);
     }
@@ -52,7 +50,6 @@ impl Answers {
         self.lost.as_ref().filter(|_| self.is_empty())
     }
 
-    /// Each answer.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|&(start, end)| &self.text[start..end])
     }
@@ -78,7 +75,6 @@ impl Answers {
         if start == end { Err(lost()) } else { Ok(&self.text[start..end]) }
     }
 
-    /// Whether no answer has arrived.
     fn is_empty(&self) -> bool {
         self.places.iter().all(|(start, end)| start == end)
     }

@@ -30,7 +30,6 @@ struct Entry {
     waiting: Rc<Waiting>,
 }
 
-/// The numbers of requests.
 #[derive(Debug, Default)]
 struct Numbers {
     /// The numbers that were used and are free again, and the first that was never used.
@@ -166,7 +165,6 @@ impl<P: Protocol> Inner<P> {
         }
     }
 
-    /// Sends what is queued.
     pub(super) fn poll_flush(
         &mut self,
         context: &mut Context<'_>,

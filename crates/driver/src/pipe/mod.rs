@@ -53,7 +53,6 @@ pub(crate) trait Protocol: Default + Debug {
 pub(crate) enum Whose {
     /// The first waiting request.
     First,
-    /// The request with this number.
     Numbered(u16),
     /// No request: it is unsolicited, such as a message to all clients.
     Nobody,
@@ -61,11 +60,9 @@ pub(crate) enum Whose {
     Unknown,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Pipe<P> {
     inner: RefCell<Inner<P>>,
-    /// Whether several sessions use it.
     shared: bool,
     clock: Clock,
     timestamps: Option<Rc<Timestamps>>,

@@ -21,7 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A blocking look-up of the addresses of a host and a port.
 type LookUp = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-/// The result of a look-up.
 type Found = Result<Vec<SocketAddr>, String>;
 
 /// Look-ups in progress, by host and port.

@@ -27,7 +27,6 @@ impl Reach {
         Ok(Self { tls: tls.map(Tls::new).transpose()?, max_answer, names: Names::default() })
     }
 
-    /// The same with another resolver.
     #[cfg(test)]
     pub(crate) fn with_names(
         self,

@@ -11,9 +11,7 @@ use std::task::{Context, Waker};
 pub(crate) struct Times {
     /// When the commands were passed to the operating system.
     pub(crate) sent: Nanos,
-    /// When the answers began to arrive.
     pub(crate) first_byte: Nanos,
-    /// When they were complete.
     pub(crate) last_byte: Nanos,
     /// In how many pieces they arrived, and for how many of these the kernel recorded the time.
     pub(crate) pieces: u32,
@@ -53,7 +51,6 @@ pub(crate) struct Waiting {
     due: Cell<u32>,
     /// True once no session waits for them.
     given_up: Cell<bool>,
-    /// Those that have arrived.
     answers: RefCell<Answers>,
     times: Cell<Times>,
     waker: RefCell<Option<Waker>>,
@@ -133,7 +130,6 @@ impl Waiting {
         }
     }
 
-    /// Notes when the requests were sent.
     pub(super) fn sent_at(&self, now: Nanos) {
         self.times.set(Times { sent: now, ..self.times.get() });
     }

@@ -147,7 +147,6 @@ pub enum Value<'a> {
 /// The elements of a list, as they arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values<'a> {
-    /// How many values there are.
     pub(super) count: u64,
     /// Whether their type alone says that names and values alternate, rather than the command.
     pub(super) pairs: bool,

@@ -45,7 +45,6 @@ impl Map {
         &self.nodes
     }
 
-    /// The node that has a slot.
     pub(super) fn node(&self, slot: u16) -> Option<&Arc<str>> {
         self.nodes.get(usize::from(*self.slots.get(usize::from(slot))?))
     }

@@ -37,13 +37,11 @@ fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
 /// One command among several.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    /// Where it ends.
     end: usize,
     /// The hash slot of its key.
     slot: u16,
 }
 
-/// The commands of one operation.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     bytes: Vec<u8>,
@@ -79,7 +77,6 @@ impl Commands {
         Command { of: self }
     }
 
-    /// Adds a complete command.
     pub(super) fn add(&mut self, words: &[&str]) {
         let (name, words) = words.split_first().unwrap_or((&"", &[]));
         let mut command = self.begin(name, words.len() + 1);
@@ -92,7 +89,6 @@ impl Commands {
         self.places.len()
     }
 
-    /// All of them, in one piece.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -111,7 +107,6 @@ pub(super) struct Command<'a> {
 }
 
 impl Command<'_> {
-    /// Adds a word.
     pub(super) fn word(&mut self, word: &[u8]) {
         write_text(word, &mut self.of.bytes);
         self.end();

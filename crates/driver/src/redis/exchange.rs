@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// How often a command is redirected to another node, at most.
 const MOST_REDIRECTED: usize = 5;
 
-/// The exchanges of one session.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) group: Rc<Group>,
@@ -28,7 +27,6 @@ pub(super) struct Exchange {
     waiting: Rc<Waiting>,
 }
 
-/// Commands to a node.
 type Sent = crate::pipe::Sent<super::answer::Scan>;
 
 /// A command on its way to a node.
@@ -94,7 +92,6 @@ impl Exchange {
         if legs.is_empty() { Ok(()) } else { Box::pin(self.follow(legs, commands, probe)).await }
     }
 
-    /// Sends all commands to one node.
     async fn send_all(
         &mut self,
         seat: &Seat,

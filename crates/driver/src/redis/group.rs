@@ -51,12 +51,10 @@ impl Hub {
         found
     }
 
-    /// The node that has a slot.
     pub(super) fn node(&self, slot: u16) -> Option<Arc<str>> {
         self.map.borrow().as_ref().and_then(|map| map.node(slot).cloned())
     }
 
-    /// Notes where a slot has moved.
     pub(super) fn moved(&self, slot: u16, node: &str) {
         if let Some(map) = &mut *self.map.borrow_mut() {
             map.moved(slot, node);
@@ -94,7 +92,6 @@ pub(super) struct Group {
     pub(super) hub: Rc<Hub>,
     /// The server, or the node of the cluster that was named.
     first: Rc<Seat>,
-    /// All nodes of a cluster.
     nodes: RefCell<HashMap<Arc<str>, Rc<Seat>>>,
 }
 

@@ -9,11 +9,9 @@ use crate::json::write_member;
 use crate::op::{Op, OpKind};
 use serde_json::{Map, Value as Json};
 
-/// How records are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) shape: Shape,
-    /// The prefix of all keys.
     pub(super) prefix: String,
     /// The sorted set of all keys, if there is one.
     pub(super) index: Option<String>,

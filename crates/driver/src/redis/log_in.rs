@@ -17,7 +17,6 @@ pub(super) struct LogInto {
     pub(super) password: Option<Secret>,
     /// The number of the database.
     pub(super) number: u32,
-    /// Whether to speak RESP 3.
     pub(super) resp3: bool,
 }
 

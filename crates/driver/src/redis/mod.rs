@@ -48,7 +48,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection.
 type Pipe = crate::pipe::Pipe<answer::Scan>;
 /// A server, or a node of a cluster.
 type Seat = crate::pipe::Seat<answer::Scan>;
@@ -70,7 +69,6 @@ struct Keys {
     /// Whether the keys are removed at the end.
     removed: bool,
     timeout: Duration,
-    /// The operations that the plan defines.
     own: words::Own,
 }
 

@@ -26,7 +26,6 @@ async fn get(pipe: &Rc<Pipe>, key: &str) -> Result<String, CallError> {
     Ok(String::from_utf8(answers.get(0).unwrap().to_vec()).unwrap())
 }
 
-/// Reads this many bytes of commands.
 async fn read(peer: &mut TcpStream, bytes: usize) -> String {
     let mut all = vec![0; bytes];
     peer.read_exact(&mut all).await.unwrap();

@@ -1,6 +1,5 @@
 //! The hash slots of a cluster, by which keys are divided among its nodes.
 
-/// How many there are.
 pub(super) const SLOTS: usize = 16_384;
 
 /// The CRC of each byte: CRC-16/XMODEM, polynomial 0x1021.

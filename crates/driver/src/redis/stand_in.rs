@@ -24,7 +24,6 @@ pub(super) struct Kept {
     asked: bool,
     /// Whether it closes each connection at the first command.
     pub(super) away: bool,
-    /// All commands that it was sent.
     pub(super) seen: Vec<String>,
 }
 
@@ -133,7 +132,6 @@ impl Kept {
     }
 }
 
-/// The words of the next command.
 fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
     let mut line = String::new();
     let mut number = |from: &mut dyn std::io::BufRead| -> Option<usize> {

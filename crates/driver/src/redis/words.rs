@@ -35,7 +35,6 @@ pub(super) struct Command {
     /// The index of the argument that is the key, which determines the node in a cluster; a node
     /// that does not have the key redirects.
     key: usize,
-    /// The values that it needs.
     pub(super) holes: Holes,
 }
 
@@ -173,7 +172,6 @@ impl Keys {
     }
 }
 
-/// The commands of a plan's operations.
 pub(super) type Own = words::Own<Command>;
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ use crate::op::{Failure, Op, OpKind, Reply, Token};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// The work of one session.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) exchange: Exchange,

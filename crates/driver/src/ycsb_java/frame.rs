@@ -33,7 +33,6 @@ pub(super) fn whole(read: &[u8], most: usize) -> Result<Option<&[u8]>, Failure> 
     }
 }
 
-/// Reads the parts of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
     frame: &'a [u8],
@@ -82,7 +81,6 @@ impl<'a> Parts<'a> {
         self.take(length as usize)
     }
 
-    /// Whether nothing is left.
     pub(super) const fn ended(&self) -> bool {
         self.at == self.frame.len()
     }

@@ -83,7 +83,6 @@ impl Planned for YcsbJavaPlan {
     }
 }
 
-/// The description of the driver.
 pub(super) const CARD: Card = Card {
     name: "ycsb_java",
     schemes: &["ycsb-java"],
@@ -101,7 +100,6 @@ pub(super) const CARD: Card = Card {
 };
 
 impl YcsbJavaPlan {
-    /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: String| {
             let cure = format!("give {}", CARD.address);

@@ -38,7 +38,6 @@ pub(super) struct Process {
     stderr: Option<Stderr>,
 }
 
-/// The process's stderr.
 #[derive(Debug)]
 enum Stderr {
     /// The last part of it, and the thread that reads it.
@@ -122,7 +121,6 @@ impl Process {
         }
     }
 
-    /// Kills it, whatever it is doing.
     pub(super) fn kill(&self) {
         let mut child = lock(&self.child);
         let _ = child.kill().and_then(|()| child.wait());
@@ -187,7 +185,6 @@ impl Stderr {
         }
     }
 
-    /// The end of the output.
     fn end(&self) -> Vec<u8> {
         match self {
             Self::Kept(kept, _) => lock(kept).iter().copied().collect(),
@@ -232,7 +229,6 @@ impl Drop for Process {
     }
 }
 
-/// The program to start.
 fn java() -> PathBuf {
     let home = std::env::var_os("JAVA_HOME").filter(|home| !home.is_empty());
     home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"))

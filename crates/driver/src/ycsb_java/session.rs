@@ -36,7 +36,6 @@ impl JavaSession {
         }
     }
 
-    /// Interprets the answer.
     fn judge(&mut self, op: &Op, looks: bool) -> Result<Reply, Failure> {
         let most = match op.kind {
             OpKind::Scan => u32::MAX,

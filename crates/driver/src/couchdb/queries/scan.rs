@@ -4,7 +4,6 @@ use super::Query;
 use crate::couchdb::{answer, head::write_segment};
 use crate::op::{Failure, Op, Reply};
 
-/// See the module.
 pub(super) const QUERY: Query = Query { write, read };
 
 /// The range is from the first name to the one after the zero byte, if there is one.

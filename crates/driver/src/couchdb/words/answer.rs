@@ -7,12 +7,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What was counted in an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::couchdb) struct Counted {
     /// Rows, or documents.
     pub(in crate::couchdb) rows: u64,
-    /// Whether the server added a warning.
     pub(in crate::couchdb) warned: bool,
 }
 
@@ -197,7 +195,6 @@ pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
     }
 }
 
-/// What was found in an object.
 #[derive(Default)]
 struct Found {
     rows: Option<u64>,
@@ -252,7 +249,6 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 }
 
-/// The name of a member.
 struct Name<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {

@@ -4,7 +4,6 @@ use super::{CouchWord, Spelled, answer, malformed};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "put 20k image/png";
-/// The name of the attachment.
 const NAME: &str = "data";
 const BINARY: &str = "application/octet-stream";
 

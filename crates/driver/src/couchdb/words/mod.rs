@@ -56,21 +56,17 @@ impl AsRef<Word> for CouchWord {
 /// A request, cut into pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {
-    /// `GET`, `POST` and so on.
     pub(super) method: String,
     /// What follows the database in its address.
     pub(super) path: Pieces,
     /// Headers besides the usual ones, each with its line end.
     pub(super) headers: String,
-    /// Its body.
     pub(super) body: Option<Pieces>,
-    /// The values that it needs.
     pub(super) holes: Holes,
     /// Whether it changes nothing, so that it may be sent twice.
     pub(super) reads: bool,
     /// Counts the rows of a complete answer.
     pub(super) count: fn(&[u8]) -> Result<Counted, Failure>,
-    /// What is expected of the answer.
     pub(super) expect: Expect,
     /// What is saved of it, in the order of the names.
     pub(super) save: Vec<SavedFrom>,
@@ -87,7 +83,6 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
-    /// A request that changes something.
     fn changing(method: &str, count: fn(&[u8]) -> Result<Counted, Failure>) -> Self {
         Self { reads: false, ..Self::reading(method, count) }
     }
@@ -100,7 +95,6 @@ impl Spelled {
         self.path.plain(path, false, &mut self.holes).map_err(|error| malformed(&error))
     }
 
-    /// A request that reads.
     fn reading(method: &str, count: fn(&[u8]) -> Result<Counted, Failure>) -> Self {
         Self {
             method: method.to_owned(),

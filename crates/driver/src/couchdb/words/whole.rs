@@ -66,7 +66,6 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>,
     Ok(None)
 }
 
-/// A document, and its name.
 struct Document<'a> {
     id: Cow<'a, str>,
     found: Found,

@@ -20,7 +20,6 @@ pub(super) const WORD: Word = Word {
 #[derive(Clone, Debug)]
 pub(in crate::hbase) struct MultiGet {
     keys: Vec<Pieces>,
-    /// The values that it needs.
     pub(super) holes: Holes,
 }
 

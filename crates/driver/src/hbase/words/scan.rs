@@ -31,7 +31,6 @@ pub(in crate::hbase) struct Scan {
     limit: u32,
     columns: Vec<Pieces>,
     column_prefix: Option<Pieces>,
-    /// The values that it needs.
     pub(super) holes: Holes,
 }
 
@@ -41,9 +40,7 @@ pub(in crate::hbase) struct Range {
     pub(in crate::hbase) from: Bytes,
     /// Where it ends, if not at the end of the table.
     pub(in crate::hbase) stop: Option<Bytes>,
-    /// Whether that row is included.
     pub(in crate::hbase) includes_stop: bool,
-    /// The most rows to return.
     pub(in crate::hbase) limit: u32,
     /// The columns that are read; empty means all.
     pub(in crate::hbase) columns: Vec<Bytes>,
@@ -52,7 +49,6 @@ pub(in crate::hbase) struct Range {
 }
 
 impl Range {
-    /// Whether this column was requested.
     pub(in crate::hbase) fn has_column(&self, name: &[u8]) -> bool {
         (self.columns.is_empty() || self.columns.iter().any(|column| *column == name))
             && self.column_prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
