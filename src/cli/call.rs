@@ -8,9 +8,7 @@ use std::ffi::{OsStr, OsString};
 
 /// A verb. The type holds its flags, and its file everything else about it.
 pub(super) trait Verb: Args {
-    /// Its name.
     const NAME: &'static str;
-    /// One line for the help.
     const ABOUT: &'static str;
     /// A former name, which it still answers to.
     const ALIAS: Option<&'static str> = None;
@@ -20,7 +18,6 @@ pub(super) trait Verb: Args {
     const OFTEN: bool = false;
     /// The ids of the flags in the short help, in this order; empty: all of them.
     const BRIEF: &'static str = "";
-    /// Typical uses.
     const EXAMPLES: [Example; 3];
     /// The exit statuses that it can end with, if not all of its family.
     const EXITS: Statuses = Self::FAMILY.exits();
@@ -73,7 +70,6 @@ impl Family {
         (Self::Tools, "Tools"),
     ];
 
-    /// Whether its verbs measure.
     pub(super) const fn measures(self) -> bool {
         matches!(self, Self::Measure | Self::Dialect)
     }
@@ -87,7 +83,6 @@ impl Family {
         }
     }
 
-    /// The exit statuses of its verbs.
     const fn exits(self) -> Statuses {
         match self {
             Self::Measure => Exit::MEASURED,
@@ -101,7 +96,6 @@ impl Family {
 /// What a command line does, and the command line without the program's name.
 pub(super) type Example = (&'static str, &'static str);
 
-/// How a verb was called.
 pub(super) struct Call<'a> {
     /// The command line as it is saved in the record.
     pub(super) line: &'a str,

@@ -54,7 +54,6 @@ impl Exit {
         (Self::Interrupted, "stopped by the user; what was measured is saved"),
     ];
 
-    /// Those of verbs that measure.
     pub(super) const MEASURED: Statuses = &Self::ALL;
     /// Those of verbs that measure without a baseline.
     pub(super) const WITHOUT_BASELINE: Statuses = &[
@@ -139,7 +138,6 @@ impl Trouble {
         Self { exit, lines: vec![line.into()], mistakes: Vec::new() }
     }
 
-    /// The exit status of the verb.
     pub(super) const fn exit(&self) -> Exit {
         self.exit
     }

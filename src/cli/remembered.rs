@@ -37,7 +37,6 @@ pub(in crate::cli) struct Remembered {
     /// When it began, in UTC, as RFC 3339; empty: unknown.
     #[serde(default)]
     pub(in crate::cli) began: String,
-    /// What the user calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) label: Option<String>,
 }

@@ -27,7 +27,6 @@ impl Scenario {
         }
     }
 
-    /// The same for several mistakes.
     pub(super) fn locate_all(&self, mistakes: Vec<Invalid>) -> Vec<Invalid> {
         mistakes.into_iter().map(|mistake| self.locate(mistake)).collect()
     }

@@ -14,13 +14,11 @@ use std::sync::Arc;
 /// The reason a claim could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
-    /// The stand-in could not be started.
     #[error("the stand-in: {0}")]
     StandIn(#[from] io::Error),
     /// The run could not be carried out.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The plan was refused.
     #[error("the plan: {0}")]
     Plan(String),
     /// The operations did not give what a claim is about.
@@ -53,7 +51,6 @@ impl Default for Load {
 /// A record, and the server's own figures.
 pub(super) struct Seen {
     record: RunRecord,
-    /// What the server counted.
     pub(super) counters: Counters,
     /// The delays that the server added, in nanoseconds.
     pub(super) served: hdrhistogram::Histogram<u64>,
@@ -147,12 +144,10 @@ impl Seen {
         self.record.stages.last().expect("a run that ended has stages")
     }
 
-    /// The reads.
     pub(super) fn reads(&self) -> &OperationSummary {
         &self.stage().operations[0]
     }
 
-    /// Response times of the reads.
     pub(super) fn response(&self) -> &Histogram {
         &self.reads().response.histogram
     }

@@ -6,7 +6,6 @@ use super::harness::Broken;
 use crate::generate::{Stream, below, mix};
 use crate::measure::Histogram;
 
-/// T8.
 #[allow(clippy::unnecessary_wraps, reason = "every claim is measured by the same signature")]
 pub(super) fn merge(length: Length) -> Result<Measured, Broken> {
     let samples: u64 = length.pick(1_000_000, 100_000);

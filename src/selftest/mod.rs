@@ -27,7 +27,6 @@ pub enum Length {
 }
 
 impl Length {
-    /// One of two values.
     const fn pick<T: Copy>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,
@@ -36,12 +35,10 @@ impl Length {
     }
 }
 
-/// One measurement of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Measured {
     /// What was measured.
     text: String,
-    /// Whether the claim holds.
     held: bool,
 }
 

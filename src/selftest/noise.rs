@@ -9,19 +9,16 @@ const MS: u64 = 1_000_000;
 /// From this share of a processor on, other programs can be the reason a timed claim failed.
 const OTHERS: f64 = 0.1;
 
-/// Watches the machine.
 pub(super) struct NoiseWatch {
     hiccups: Option<HiccupMeter>,
     before: Option<Machine>,
 }
 
 impl NoiseWatch {
-    /// Starts to watch.
     pub(super) fn start() -> Self {
         Self { hiccups: HiccupMeter::start().ok(), before: Machine::now() }
     }
 
-    /// Stops, and returns the observations.
     pub(super) fn finish(self) -> Noise {
         let others =
             Machine::now().zip(self.before).and_then(|(now, then)| now.others_since(&then));

@@ -43,7 +43,6 @@ impl Workload for Digesting {
     }
 }
 
-/// T15.
 pub(super) fn replay(length: Length) -> Result<Measured, Broken> {
     let operations = length.pick(1_000_000, 100_000);
     let schemas = [SchemaPlan::built_in()];

@@ -27,7 +27,6 @@ fn near(value: f64, expected: f64, share: f64) -> bool {
     (value - expected).abs() <= expected * share
 }
 
-/// T1.
 pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     let length_ns = length.pick(100 * SECOND, 6 * SECOND);
     let pause_ns = length_ns / 50;
@@ -117,7 +116,6 @@ impl Rate {
     }
 }
 
-/// T2.
 pub(super) fn schedule(length: Length) -> Result<Measured, Broken> {
     let (mut passed, mut parts) = (true, Vec::new());
     for rate in RATES {
@@ -150,7 +148,6 @@ fn poisson_variation() -> f64 {
     variance.sqrt() / mean
 }
 
-/// T3.
 pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
     let laws = [
         ("10 ms", Delay::Constant { ns: 10 * MS }),
@@ -192,7 +189,6 @@ pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(passed, parts.join("; ")))
 }
 
-/// T4.
 pub(super) fn capacity(length: Length) -> Result<Measured, Broken> {
     let length_ns = length.pick(2 * SECOND, SECOND);
     let full = Load { length_ns, ..Load::default() }.run()?;
@@ -211,7 +207,6 @@ pub(super) fn capacity(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(added <= 50.0, measured))
 }
 
-/// T5.
 pub(super) fn conservation(length: Length) -> Result<Measured, Broken> {
     let seen = Load {
         connections: 10,
@@ -235,7 +230,6 @@ pub(super) fn conservation(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(seen.conserved(), measured))
 }
 
-/// T6.
 pub(super) fn little(length: Length) -> Result<Measured, Broken> {
     let seen = Load {
         length_ns: length.pick(6 * SECOND, 2 * SECOND),
@@ -253,7 +247,6 @@ pub(super) fn little(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(near(in_flight, law, 0.01), measured))
 }
 
-/// T7.
 pub(super) fn end_of_run(length: Length) -> Result<Measured, Broken> {
     let slow_ns = length.pick(5 * SECOND, SECOND / 2);
     let seen = Load {
@@ -275,7 +268,6 @@ pub(super) fn end_of_run(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(passed, measured))
 }
 
-/// T9.
 pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     const CAPACITY: f64 = 1_000.0;
     const RATE: f64 = 2.0 * CAPACITY;
@@ -315,7 +307,6 @@ fn grew_by_the_rest(reported: [f64; 3], schedule: f64, server: f64) -> bool {
         && near(growth, schedule - server, 0.02)
 }
 
-/// T10.
 pub(super) fn client_bound(length: Length) -> Result<Measured, Broken> {
     let over = Arc::new(AtomicBool::new(false));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -347,7 +338,6 @@ pub(super) fn client_bound(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(passed, measured))
 }
 
-/// T11.
 pub(super) fn timeouts(length: Length) -> Result<Measured, Broken> {
     let timeout_ns = length.pick(SECOND, SECOND / 2);
     let seen = Load {

@@ -10,9 +10,7 @@ const USER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 /// A user and a password, as far as they are known.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Login {
-    /// The user.
     pub(in crate::cli) user: Option<String>,
-    /// The password.
     pub(in crate::cli) password: Option<String>,
 }
 

@@ -23,7 +23,6 @@ pub(in crate::cli) struct BearerArgs {
 }
 
 impl BearerArgs {
-    /// Whether the flag was given.
     pub(super) const fn is_given(&self) -> bool {
         self.bearer_file.is_some()
     }

@@ -49,7 +49,6 @@ pub(in crate::cli) struct WriteArgs {
     follow_filter: Option<String>,
 }
 
-/// The feed of this name.
 fn feed(name: &str) -> Result<FeedKind, String> {
     let known = FeedKind::ALL.into_iter().find(|it| it.name() == name);
     let names = FeedKind::ALL.map(FeedKind::name).join(", ");
@@ -60,7 +59,6 @@ fn feed(name: &str) -> Result<FeedKind, String> {
 type Probes = Vec<Way>;
 
 impl WriteArgs {
-    /// Adds these checks to the request.
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         let every_ns = self.probe_every;
         let probe = self.probe.clone().map(|visible| ProbePlan { visible, every_ns });
@@ -84,7 +82,6 @@ pub(in crate::cli) struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Adds these checks to the request.
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         PlanSpec { verify: self.verify, ..self.writes.complete(spec) }
     }

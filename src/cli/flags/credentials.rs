@@ -64,7 +64,6 @@ pub(in crate::cli) struct Servers {
 /// Finds the entry of a user, or of any user, in the netrc, if that is used.
 type Finder<'a> = dyn Fn(Option<&str>) -> Result<Option<Login>, Invalid> + 'a;
 
-/// Where credentials come from.
 struct Sources<'a> {
     flags: Login,
     target: Login,
@@ -482,7 +481,6 @@ pub(in crate::cli) fn as_for(target: Option<&str>, place: &str) -> String {
     }
 }
 
-/// Whether an address has a password.
 pub(in crate::cli) fn has_password(address: &str) -> bool {
     login_of(address).password.is_some()
 }

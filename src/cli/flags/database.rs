@@ -12,7 +12,6 @@ fn drawn_prefix() -> String {
     format!("{:08x}{:08x}-", wall_ns() / SECOND_NS, drawn_seed() >> 32)
 }
 
-/// Ways to authenticate.
 pub(in crate::cli) const AUTHS: [(&str, &str, Auth); 4] = [
     ("cookie", "A session cookie", Auth::Cookie),
     ("basic", "Basic authentication with every request", Auth::Basic),

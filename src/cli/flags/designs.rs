@@ -71,7 +71,6 @@ fn whole(path: &Path) -> Result<Value, String> {
     Ok(design.into())
 }
 
-/// A folder as a design document.
 fn design(folder: &Path) -> Result<Value, String> {
     let mut design = object(folder)?;
     let id = format!("_design/{}", stem(&folder.canonicalize().unwrap_or(folder.to_owned())));

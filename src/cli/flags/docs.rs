@@ -15,12 +15,10 @@ const WITHIN_NS: u64 = 10 * SECOND_NS;
 pub(in crate::cli) enum Docs {
     /// The default number, or as many as can be stored in a bounded time.
     Auto,
-    /// This many.
     Given(u64),
 }
 
 impl Docs {
-    /// The largest number of documents.
     pub(in crate::cli) const fn most(self) -> u64 {
         match self {
             Self::Auto => DEFAULT_DOCS,

@@ -28,7 +28,6 @@ pub(in crate::cli) fn choice<T: Copy + Send + Sync + 'static>(
     one_of(all.iter().copied())
 }
 
-/// Formats by name.
 pub(in crate::cli) fn formats() -> impl TypedValueParser<Value = Format> {
     one_of(report::FORMATS.iter().map(|it| (it.name, it.summary, *it)))
 }
@@ -39,7 +38,6 @@ pub(in crate::cli) fn study_formats<S: Study>()
     one_of(S::FORMATS.iter().map(|it| (it.name, it.summary, it)))
 }
 
-/// Charts by name.
 pub(in crate::cli) fn charts() -> impl TypedValueParser<Value = ChartKind> {
     let values = ChartKind::ALL.map(|kind| PossibleValue::new(kind.name()));
     let found = |name: String| ChartKind::ALL.into_iter().find(|kind| kind.name() == name);
@@ -55,7 +53,6 @@ const IDS: [(&str, &str); 5] = [
     ("partitions:N", "p3:0, p1:1 and so on, in N partitions"),
 ];
 
-/// Ids of documents.
 #[derive(Clone)]
 pub(in crate::cli) struct IdsParser;
 

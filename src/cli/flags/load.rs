@@ -19,7 +19,6 @@ pub(in crate::cli) const MOST_CONNECTIONS: u64 = 1_000;
 pub(in crate::cli) enum Connections {
     /// The default number; with a rate, more are opened as needed.
     Auto,
-    /// This many.
     Given(u64),
 }
 

@@ -30,7 +30,6 @@ pub(in crate::cli) struct ObserveArgs {
 }
 
 impl ObserveArgs {
-    /// What the flags ask for.
     pub(in crate::cli) fn spec(&self) -> ObserveSpec {
         ObserveSpec {
             servers: !self.no_observe,

@@ -52,7 +52,6 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) agents: AgentsArgs,
 }
 
-/// The full help of `--output`.
 fn output_help() -> String {
     let endings = report::FORMATS.iter().filter_map(|it| it.endings.first());
     let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();

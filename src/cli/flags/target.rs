@@ -22,7 +22,6 @@ pub(in crate::cli) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The first address.
     pub(in crate::cli) fn first(&self) -> Option<&String> {
         self.target.first()
     }

@@ -27,7 +27,6 @@ pub(in crate::cli) struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// How certificates are checked.
     pub(in crate::cli) fn options(&self) -> TlsOptions {
         let both = self.tls_cert.clone().zip(self.tls_key.clone());
         TlsOptions {

@@ -93,7 +93,6 @@ fn literal(text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The usage line.
 fn usage(command: &Command) -> String {
     let mut words = format!("springload {}", command.get_name());
     if command.has_subcommands() {
@@ -251,7 +250,6 @@ pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     command.help_template("{before-help}").before_help(short).before_long_help(long)
 }
 
-/// Verbs, grouped by family.
 fn families<'a>(verbs: impl IntoIterator<Item = &'a Entry>) -> String {
     let verbs: Vec<_> = verbs.into_iter().collect();
     let column = verbs.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
@@ -277,7 +275,6 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
-    /// The words of an example.
     fn words(line: &str) -> Vec<OsString> {
         // The rest is for the shell.
         let shell = [" > plan.toml", " > urls.txt", " > ~/.zfunc/_springload", " | man -l -"];

@@ -29,7 +29,6 @@ impl Bar {
         show(&format!("{sentence}\n{}", self.0));
     }
 
-    /// Removes the bar.
     pub(super) fn clear(&self) {
         if !self.0.is_empty() {
             show("");

@@ -26,7 +26,6 @@ pub(in crate::cli) trait Dialect {
         false
     }
 
-    /// Whether the dialect shows progress itself.
     fn shows_progress(&self) -> bool {
         false
     }
@@ -41,7 +40,6 @@ pub(in crate::cli) trait Dialect {
         None
     }
 
-    /// A stage begins.
     fn stage_begins(&mut self, _stage: &str) {}
 
     /// The measurements of a stage so far.
@@ -75,7 +73,6 @@ impl Printed {
         Self { format, look: look::of_stdout(false) }
     }
 
-    /// The dialect of the native verbs.
     pub(in crate::cli) fn native(show: VerboseArgs) -> Self {
         Self { format: TEXT, look: look::of_stdout(show.verbose) }
     }

@@ -19,10 +19,8 @@ pub(in crate::cli) const RUNS: &str = "springload-runs";
 /// More runs than anyone saves in one folder.
 const MOST_RUNS: u32 = 100_000;
 
-/// The folder of a run's journal.
 pub(in crate::cli) const JOURNAL: &str = "journal";
 
-/// The file name of the page.
 pub(in crate::cli) const PAGE: &str = "report.html";
 
 /// The folder of one run. Created before anything is sent, so that a bad path fails early; removed
@@ -78,7 +76,6 @@ impl Folder {
         Ok(made)
     }
 
-    /// The file of the record.
     pub(in crate::cli) fn file(&self) -> &Path {
         &self.file
     }

@@ -19,12 +19,10 @@ const MOST_WAITING: u64 = 3_600;
 /// How long the end of a run waits for the reader.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The lines of one run.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// The destination, for display.
     place: String,
-    /// The name of the run.
     run: String,
     /// A line, or the end.
     queue: Sender<Option<String>>,

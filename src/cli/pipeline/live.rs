@@ -58,7 +58,6 @@ impl Live {
         self.metrics.is_some() || !self.pushes.is_empty()
     }
 
-    /// Whether single seconds are needed.
     pub(super) const fn takes_seconds(&self) -> bool {
         self.lines.is_some()
     }

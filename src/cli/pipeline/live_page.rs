@@ -44,7 +44,6 @@ struct State {
     over: bool,
 }
 
-/// The versions of the page.
 #[derive(Debug, Default)]
 struct Versions {
     record: Option<Arc<RunRecord>>,
@@ -85,7 +84,6 @@ impl LivePage {
         Some(server.map(|server| Self { shown, server }))
     }
 
-    /// The URL of the page.
     pub(super) fn url(&self) -> String {
         format!("http://{}/", self.server.address)
     }

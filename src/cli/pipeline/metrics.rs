@@ -43,7 +43,6 @@ impl Metrics {
         Some(server.map(|server| Self { state, server }))
     }
 
-    /// The URL of the page.
     pub(super) fn url(&self) -> String {
         format!("http://{}/metrics", self.server.address)
     }

@@ -52,7 +52,6 @@ pub(in crate::cli) struct Job<'a> {
     pub(in crate::cli) output: &'a OutputArgs,
 }
 
-/// The result of a run.
 pub(in crate::cli) struct Measured {
     pub(in crate::cli) record: RunRecord,
     /// The error that kept the complete record from being saved in the run's folder, if any.
@@ -96,7 +95,6 @@ pub(in crate::cli) fn audit_with<D: Dialect>(
 }
 
 impl Job<'_> {
-    /// The plan, or all mistakes.
     fn check(self) -> Result<Plan, Vec<Invalid>> {
         let Self { plan, mut mistakes, noise, output } = self;
         let shared = |plan: Plan| {

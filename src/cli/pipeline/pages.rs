@@ -33,7 +33,6 @@ const MOST_CONNECTIONS: usize = 64;
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// The pages that are served.
 pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// The flag that asks for it, ...
     const FLAG: &'static str;
@@ -46,11 +45,9 @@ pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// Whether a connection serves more than one request.
     const KEEP_ALIVE: bool = true;
 
-    /// The answer to a request.
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// A server for some pages.
 #[derive(Clone, Debug)]
 pub(super) struct PageServer {
     pub(super) address: SocketAddr,
@@ -129,7 +126,6 @@ fn with_host(wanted: &str) -> String {
     }
 }
 
-/// An answer with a body.
 pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;

@@ -33,7 +33,6 @@ const MOST_REST_S: u64 = 300;
 /// The most bytes of a response that are read; its content is not used.
 const MOST_ANSWER: u64 = 1 << 16;
 
-/// A protocol for pushing metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Otlp,
@@ -188,7 +187,6 @@ impl Shared {
     }
 }
 
-/// Destination of the messages.
 #[derive(Debug)]
 struct To {
     protocol: Protocol,

@@ -76,7 +76,6 @@ impl LeftOut {
 }
 
 impl Found {
-    /// Notes to print before the run.
     fn notes(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };

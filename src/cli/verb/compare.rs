@@ -77,7 +77,6 @@ impl Verb for Compare {
     }
 }
 
-/// The exit status of a comparison.
 pub(in crate::cli) fn status(comparison: &Comparison) -> Exit {
     match comparison.verdict {
         _ if comparison.data_wrong().contains(&true) => Exit::DataWrong,

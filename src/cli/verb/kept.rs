@@ -9,13 +9,9 @@ use std::path::Path;
 
 /// A study that is saved in a file, with its runs in the same folder.
 pub(in crate::cli) trait Kept: Serialize + DeserializeOwned {
-    /// The name of the file.
     const FILE: &'static str;
-    /// Its name, in one word.
     const NAME: &'static str;
-    /// The plural of the name.
     const PLURAL: &'static str;
-    /// The version of the file's layout.
     const VERSION: u32 = 1;
     /// The cure if the folder has a different study.
     const ELSEWHERE: &'static str = "choose another folder";

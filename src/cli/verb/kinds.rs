@@ -6,7 +6,6 @@ use crate::search::MaxRecord;
 use crate::sweep::SweepRecord;
 use std::path::{Path, PathBuf};
 
-/// All kinds.
 const KINDS: [&Kind; 3] = [SweepRecord::KIND, MaxRecord::KIND, AbRecord::KIND];
 
 /// The kind of a file with this name.

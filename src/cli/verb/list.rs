@@ -42,7 +42,6 @@ struct Listed<'a> {
     saved: &'a Saved,
     /// Documents that succeeded per second in the last stage.
     ok_per_s: Option<f64>,
-    /// How the run ended, in words.
     verdict: Option<&'static str>,
     /// The result in a few words, as at the top of reports.
     headline: Option<String>,

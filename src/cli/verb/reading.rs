@@ -10,7 +10,6 @@ use std::path::Path;
 /// The reason a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::cli) enum Unreadable {
-    /// A newer springload wrote it.
     #[error("written by a newer springload")]
     Newer,
     /// Its content does not match its name.
@@ -22,7 +21,6 @@ pub(in crate::cli) enum Unreadable {
 }
 
 impl Unreadable {
-    /// What to do about it.
     pub(super) fn cure(&self) -> &'static str {
         if *self == Self::Newer { "update springload" } else { "give a complete one" }
     }
@@ -34,7 +32,6 @@ impl Serialize for Unreadable {
     }
 }
 
-/// The version of a file's layout.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with its schema_version")]
 pub(super) struct Version {

@@ -153,7 +153,6 @@ pub(in crate::cli) struct Settings {
     observe: ObserveArgs,
 }
 
-/// The modes of compaction.
 const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
     ("auto", "CouchDB compacts as it likes", CompactionPlan::Auto),
     ("off", "CouchDB does not compact the databases of this run", CompactionPlan::Off),
@@ -429,7 +428,6 @@ impl Settings {
         self.batch.or(of_many).unwrap_or(usual)
     }
 
-    /// How documents are spread over databases.
     fn spread(&self, databases: u64) -> Value {
         // So many are refused later, by the check of the plan.
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -437,7 +435,6 @@ impl Settings {
         serde_json::json!({ "count": count, "documents": self.docs.most(), "batch": batch.max(1) })
     }
 
-    /// The request for the workload.
     fn asked(&self) -> RunAsked {
         let flags = [
             ("--mix", self.mix.is_some()),

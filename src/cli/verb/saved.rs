@@ -24,7 +24,6 @@ pub(in crate::cli) struct Saved {
     /// Whether it is in `springload-runs` or elsewhere below the current folder.
     #[serde(skip)]
     pub(in crate::cli) here: bool,
-    /// The record's size, in bytes.
     pub(in crate::cli) size_bytes: u64,
     #[serde(flatten)]
     pub(in crate::cli) state: Content,
@@ -34,7 +33,6 @@ pub(in crate::cli) struct Saved {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(in crate::cli) enum Content {
-    /// The outline of a run's record.
     Readable(Outline),
     /// The outline of a sweep, search or comparison.
     Several(Several),
@@ -67,7 +65,6 @@ pub(in crate::cli) struct Outline {
 pub(in crate::cli) struct PlanOutline {
     /// The command line, without any password.
     pub(in crate::cli) command: String,
-    /// The user's label for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) label: Option<String>,
 }
@@ -116,7 +113,6 @@ impl StageOutline {
 }
 
 impl Outline {
-    /// The measured stages.
     fn measured(&self) -> impl DoubleEndedIterator<Item = &StageOutline> {
         self.stages.iter().filter(|stage| stage.purpose().is_measured())
     }
@@ -186,7 +182,6 @@ impl Saved {
         }
     }
 
-    /// The user's label for it.
     pub(in crate::cli) fn label(&self) -> Option<&str> {
         match &self.state {
             Content::Readable(outline) => outline.plan.label.as_deref(),
@@ -195,7 +190,6 @@ impl Saved {
         }
     }
 
-    /// Whether it can be read.
     pub(in crate::cli) const fn is_readable(&self) -> bool {
         !matches!(self.state, Content::Unreadable { .. })
     }

@@ -88,7 +88,6 @@ fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
     missing.iter().filter(is_unknown).take(MOST_LISTED).map(|path| path.join(".")).collect()
 }
 
-/// The JSON pointer of a path.
 fn pointer(path: &[String]) -> String {
     let step = |name: &String| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
     path.iter().map(step).collect()

@@ -123,7 +123,6 @@ pub(super) enum Reps {
     Once,
 }
 
-/// Parses `--reps`.
 pub(super) fn reps(text: &str) -> Result<Reps, BadValue> {
     if text.eq_ignore_ascii_case("once") {
         return Ok(Reps::Once);

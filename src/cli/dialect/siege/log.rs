@@ -7,7 +7,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A log file, open for appending.
 #[derive(Debug)]
 pub(super) struct Log(File);
 

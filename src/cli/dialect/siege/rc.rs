@@ -86,7 +86,6 @@ impl Rc {
         self.values.get(key).map(|(_, value)| value.as_str())
     }
 
-    /// A switch.
     pub(super) fn is_on(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| matches!(value, "true" | "on" | "yes" | "1"))
     }

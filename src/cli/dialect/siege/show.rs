@@ -14,7 +14,6 @@ use crate::workload::UrlOrder;
 /// The version of siege whose command line and figures are reproduced.
 const SIEGE: &str = "4.0.7";
 
-/// Prints the version.
 pub(super) fn version() -> Exit {
     let own = env!("CARGO_PKG_VERSION");
     println!("springload {own}, with the command line of siege {SIEGE}");

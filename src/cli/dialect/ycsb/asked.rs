@@ -54,7 +54,6 @@ pub(super) struct YcsbAsked {
     pub(super) properties: Properties,
     /// Notes for the user that are not mistakes.
     pub(super) notes: Vec<String>,
-    /// How operations are shown.
     pub(super) shown: Shown,
     /// Whether to run the load phase of a workload that has none.
     pub(super) loads_nothing: bool,

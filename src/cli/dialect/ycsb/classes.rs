@@ -7,7 +7,6 @@ use crate::plan::Invalid;
 /// The packages of YCSB's classes; the second was used up to release 0.16.
 const PACKAGES: [&str; 2] = ["site.ycsb.", "com.yahoo.ycsb."];
 
-/// The workload classes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkloadClass {
     Core,
@@ -21,7 +20,6 @@ fn within_package(class: &str) -> Option<&str> {
     PACKAGES.iter().find_map(|package| class.strip_prefix(package))
 }
 
-/// The workload of this class.
 pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
     const CURE: &str = "give site.ycsb.workloads.CoreWorkload, or ConstantOccupancyWorkload, \
                         TimeSeriesWorkload or RestWorkload there";
@@ -43,7 +41,6 @@ pub(super) fn named_class(name: &str) -> Option<&str> {
     Binding::named(name).filter(|(_, binding)| binding.takes_any_class()).map(|_| class)
 }
 
-/// The binding of this name.
 pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
     let own = name.split_once(':').filter(|_| named_class(name).is_some());
     Binding::named(own.map_or(name, |(own, _)| own)).ok_or_else(|| {
@@ -52,7 +49,6 @@ pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
     })
 }
 
-/// The binding of this class.
 pub(super) fn binding_class(class: &str) -> Result<Named, Invalid> {
     within_package(class).and_then(Binding::of_class).ok_or_else(|| {
         let problem = format!("no such class here: {class:?}");

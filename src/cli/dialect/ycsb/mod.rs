@@ -40,7 +40,6 @@ const PLAIN: [(&str, &[&str]); 3] =
 /// springload's own single-letter flags.
 const LETTERS: [&str; 6] = ["-t", "-o", "-q", "-h", "-V", "-k"];
 
-/// What a YCSB option sets.
 #[derive(Clone, Copy, Debug)]
 enum Sets {
     Property(&'static str),

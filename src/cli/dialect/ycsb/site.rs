@@ -14,12 +14,9 @@ const LARGEST: u64 = 1 << 20;
 /// The most characters of a value that are printed.
 const MOST_SHOWN: usize = 200;
 
-/// A settings file that was found.
 #[derive(Debug, Default)]
 pub(super) struct FoundSite {
-    /// The properties that the binding reads.
     pub(super) properties: Properties,
-    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 

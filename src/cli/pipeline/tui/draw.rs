@@ -16,12 +16,9 @@ const WIDE: u16 = 72;
 const NAME_COLUMNS: u16 = 18;
 /// Columns for the scale to the right of a curve.
 const SCALE_COLUMNS: u16 = 14;
-/// The greatest height of a curve.
 const CURVE_LINES_MAX: u16 = 6;
-/// Lines for errors.
 const ERROR_LINES: u16 = 3;
 
-/// The style of the view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// Whether to use colors; bold and dim are used in any case.
@@ -39,7 +36,6 @@ impl Look {
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// Draws the whole view.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     let area = frame.area();
     let kinds = 1 + model.progress.kinds.len() as u16;
@@ -300,7 +296,6 @@ fn draw_errors(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     frame.render_widget(Text::from(lines), area);
 }
 
-/// The keys.
 fn draw_keys(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     let keys =
         if model.stopping { "q or Ctrl-C: exit at once" } else { "q or Ctrl-C: stop and report" };

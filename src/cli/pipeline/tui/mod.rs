@@ -49,7 +49,6 @@ impl Tui {
         self.model = Model::new(record);
     }
 
-    /// A stage begins.
     pub(super) fn stage_begins(&mut self, name: &str) {
         self.model.stage_begins(name);
     }

@@ -14,7 +14,6 @@ pub(super) struct Model {
     /// The name of the stage, and its place in the plan.
     pub(super) stage: String,
     pub(super) nth: usize,
-    /// The progress of the stage.
     pub(super) progress: Progress,
     /// The stage second by second; `None`: nothing ended in that second.
     pub(super) seconds: Vec<Option<Second>>,
@@ -22,14 +21,12 @@ pub(super) struct Model {
     pub(super) stopping: bool,
 }
 
-/// One second of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Second {
     /// Documents that succeeded.
     pub(super) ok: u64,
     /// The median of response times, in nanoseconds.
     pub(super) p50_ns: u64,
-    /// Their 99th percentile, in nanoseconds.
     pub(super) p99_ns: u64,
 }
 
@@ -61,7 +58,6 @@ impl Model {
         self.progress = Progress { unit: self.progress.unit, ..Progress::default() };
     }
 
-    /// Takes the latest progress.
     pub(super) fn progress(&mut self, progress: &Progress, stopping: bool) {
         self.stopping = stopping;
         self.progress = progress.clone();

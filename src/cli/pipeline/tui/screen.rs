@@ -49,7 +49,6 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws one frame.
     pub(super) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         if !is_open() {
             return Err(io::Error::other("the view is closed"));
@@ -86,7 +85,6 @@ fn blank(area: Rect) -> io::Result<Picture> {
     Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
-/// The terminal's size.
 fn area() -> io::Result<Rect> {
     let size = tcgetwinsize(stderr())?;
     if size.ws_col == 0 || size.ws_row == 0 {

@@ -34,7 +34,6 @@ use pairs::Pairs;
 use side::Side;
 use std::path::PathBuf;
 
-/// The help of the folder.
 const FOLDER: &str = "The folder for all runs; continued if it exists";
 
 /// The folder of a run of side A (0) or B (1), within the comparison's.

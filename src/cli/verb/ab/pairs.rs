@@ -34,12 +34,10 @@ impl Pairs {
         self.drawn[at] = Some(record);
     }
 
-    /// The number of complete pairs.
     pub(super) fn count(&self) -> usize {
         self.runs.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// Compares the complete pairs.
     fn compare(&self, alarms: f64) -> Comparison {
         let pairs = self.count();
         let [a, b] = [0, 1].map(|at| self.runs[at][..pairs].to_vec());

@@ -23,11 +23,9 @@ use std::process::{Command, ExitStatus, Stdio};
 /// The most of a command's output that is shown, in bytes.
 const MOST_OUTPUT: u64 = 1 << 20;
 
-/// One side.
 pub(super) struct Side {
     flag: &'static str,
     pub(super) plan: Plan,
-    /// The command before each run.
     pub(super) before: Option<String>,
     /// The program that measures it, if not this one.
     program: Option<PathBuf>,
@@ -36,7 +34,6 @@ pub(super) struct Side {
     words: Vec<String>,
 }
 
-/// The settings that both sides share.
 pub(super) struct Common<'a> {
     /// The flags of a run that were given.
     pub(super) words: Vec<String>,

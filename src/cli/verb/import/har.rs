@@ -79,7 +79,6 @@ impl Entry {
         self.from_cache.is_none() && self.response.status > 0
     }
 
-    /// Whether it contains the user's credentials.
     pub(super) fn has_log_in(&self) -> bool {
         let tells = |pair: &Pair| {
             ["cookie", "authorization"].iter().any(|name| pair.name.eq_ignore_ascii_case(name))

@@ -87,7 +87,6 @@ struct List {
     not_http: usize,
     /// Requests that a list cannot express, each with the reason.
     unspelled: Vec<String>,
-    /// Whether there were requests with credentials.
     with_log_in: bool,
 }
 

@@ -30,9 +30,7 @@ pub(super) struct Command<'a> {
     run: &'a str,
 }
 
-/// A part of a word.
 enum Part<'a> {
-    /// Text.
     Literal(&'a str),
     /// `$(NAME)`: a key of the Secret.
     Key(&'a str),

@@ -189,7 +189,6 @@ impl Fleet<'_> {
         fill(LABELS, &[("run", text(self.run)), ("part", text(part))])
     }
 
-    /// A Job on its own.
     pub(super) fn job(&self, part: &Part) -> String {
         fill(
             JOB,

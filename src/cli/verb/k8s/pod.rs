@@ -41,14 +41,12 @@ const CA_HELP: &str = "The ConfigMap with a certificate authority, key ca.pem, w
 
 const POLICY_HELP: &str = "Add a NetworkPolicy by which nothing may connect to the pods";
 
-/// A key and its value.
 #[derive(Clone, Debug)]
 struct Pair {
     key: String,
     value: String,
 }
 
-/// A toleration of a taint.
 #[derive(Clone, Debug)]
 struct Toleration {
     key: String,

@@ -34,7 +34,6 @@ use clap::{ArgMatches, Args as _, Command};
 use steps::{Plans, Steps, Way};
 use words::{LESS, Words};
 
-/// The help of the folder.
 const FOLDER: &str = "The folder for max.json and all runs; continued if it exists";
 /// The help of `--duration`, which has a different meaning here.
 const LENGTH: &str = "Length of the shortest step [default: 3s]";

@@ -62,7 +62,6 @@ impl Steps {
         }
     }
 
-    /// The verb of each step.
     pub(super) const fn verb(&self) -> &'static str {
         match &self.way {
             Way::Run(_) => "run",

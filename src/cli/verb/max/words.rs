@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// A command line that accepts a level and a length.
 struct Searchable {
-    /// Its first words.
     begins: &'static [&'static str],
     /// The flags that set the rate, the connections, and the length.
     rate: &'static [&'static str],
@@ -123,7 +122,6 @@ impl Words {
         shown(&self.line)
     }
 
-    /// The verb of all steps.
     pub(super) const fn verb(&self) -> &'static str {
         self.of.begins[0]
     }

@@ -24,7 +24,6 @@ const MOST_SLIPS: usize = 3;
 const NO_PASSWORD: &str =
     "files are copied and kept; put the password into SPRINGLOAD_PASSWORD or a --password-file";
 
-/// One setting of a file.
 pub(super) struct Setting<'a> {
     /// The flag; `None` for the target.
     pub(super) argument: Option<&'a Arg>,
@@ -63,7 +62,6 @@ pub(super) fn settings<'a>(
     reader.settings()
 }
 
-/// A file that is being read.
 struct Reader<'a, 't> {
     grammar: &'a Command,
     name: String,
@@ -139,7 +137,6 @@ impl<'a> Reader<'a, '_> {
         Ok(Setting { argument: Some(argument), words, value: Vec::new(), place, named: None })
     }
 
-    /// The flag of that name.
     fn argument(&self, key: &str) -> Result<&'a Arg, Wrong> {
         if key == "password" {
             return wrong("passwords do not belong here", NO_PASSWORD);

@@ -40,7 +40,6 @@ pub(super) fn definitions(
     members.into_iter().map(define).collect()
 }
 
-/// A TOML value as JSON.
 fn json(value: &DeValue<'_>) -> Result<Value, Wrong> {
     Ok(match value {
         DeValue::String(text) => text.as_ref().into(),

@@ -3,7 +3,6 @@
 use crate::op::OpKind;
 use crate::plan::words;
 
-/// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ShellCommand {
     Read { key: String, fields: Vec<String> },

@@ -167,14 +167,12 @@ fn template() -> Result<Template, Trouble> {
     Template::parse(DEFAULT).map_err(|error| Trouble::new(Exit::Failed, error.to_string()))
 }
 
-/// One request.
 struct Request<'a> {
     runtime: &'a Runtime,
     kind: OpKind,
     values: Vec<Given>,
 }
 
-/// The response.
 struct Answer {
     shown: Option<SentAs>,
     /// The class of a failure, and the reason.

@@ -26,9 +26,7 @@ pub(super) struct Store {
     /// Lines from a driver that shows operations instead of carrying them out.
     shown: Arc<Mutex<Vec<u8>>>,
     runtime: Runtime,
-    /// The table in use.
     table: Option<Table>,
-    /// The definitions of a plan.
     own: Defined,
 }
 

@@ -29,7 +29,6 @@ use preset::{PRESETS, Preset};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The help of the folder.
 const FOLDER: &str = "The folder for the sweep and its runs";
 
 /// `springload sweep`.

@@ -16,7 +16,6 @@ pub(super) struct Preset {
     pub(super) flag: (&'static str, &'static str),
 }
 
-/// All three presets.
 pub(super) const PRESETS: [(&str, &str, Preset); 3] = [
     (
         "threads",
