@@ -68,7 +68,6 @@ struct Shared {
     now: Mutex<Now>,
 }
 
-/// What the agent is doing.
 #[derive(Default)]
 struct Now {
     stop: Option<Arc<Stop>>,
@@ -262,7 +261,6 @@ struct Ear {
     to_agent: Sender<Order>,
     /// The coordinator's process, once a message has come from it.
     coordinator: Option<u64>,
-    /// When it was last heard from.
     heard: Nanos,
     /// For how long it may be silent.
     silence_ns: Nanos,
@@ -277,7 +275,6 @@ struct Ear {
     parent: Option<rustix::process::Pid>,
 }
 
-/// The loss of this agent.
 struct Loss {
     at: Nanos,
     why: String,

@@ -27,9 +27,7 @@ pub struct Broker {
     pub(super) secure: bool,
     /// The host; an IPv6 address without brackets.
     pub(super) host: String,
-    /// The port.
     pub(super) port: u16,
-    /// The virtual host.
     pub(super) vhost: String,
     /// The user; `None` for RabbitMQ's own default.
     pub(super) user: Option<String>,

@@ -13,7 +13,6 @@ const PING_NS: Nanos = if cfg!(test) { SECOND_NS / 5 } else { SECOND_NS };
 /// How many agents are pinged at once: fewer than the messages that may wait for their reader.
 const PINGED: usize = WAITING / 2;
 
-/// Pings of a group of agents.
 #[derive(Default)]
 struct Pings {
     /// Pings without an answer, by their numbers: the agent, and when it was sent.

@@ -51,7 +51,6 @@ fn an_agent_is_missed_though_the_others_never_pause() {
     talking.join().unwrap();
 }
 
-/// What was sent.
 type Sent = Arc<Mutex<Vec<(To, Vec<u8>)>>>;
 
 /// An outbox with room for this many messages per agent, or for all together, which keeps them.

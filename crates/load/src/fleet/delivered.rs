@@ -51,7 +51,6 @@ impl Delivered {
         self.awaited = Some(until);
     }
 
-    /// Nothing more is expected from it.
     pub(super) const fn expect_nothing(&mut self) {
         self.awaited = None;
     }

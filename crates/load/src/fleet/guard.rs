@@ -236,7 +236,6 @@ fn number(bytes: &[u8]) -> Result<(u16, &[u8]), String> {
     Ok((u16::from_be_bytes(*number), rest))
 }
 
-/// Skips a table.
 fn after_table(bytes: &[u8]) -> Result<&[u8], String> {
     let (length, rest) = bytes.split_first_chunk().ok_or(NONSENSE)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| NONSENSE)?;

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 /// A message with its sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Envelope<T> {
-    /// The run.
     pub(super) run: String,
     /// The agent that sent it or receives it; `None`: from the coordinator to all.
     pub(super) agent: Option<usize>,
@@ -30,7 +29,6 @@ pub(super) struct Envelope<T> {
 }
 
 impl<T: Serialize> Envelope<T> {
-    /// The message as it is sent.
     pub(super) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("messages are plain data")
     }

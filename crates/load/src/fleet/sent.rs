@@ -13,7 +13,6 @@ pub(super) struct Sent {
     outbox: Box<dyn Outbox>,
     /// The number of the last numbered message.
     last: u64,
-    /// Whether messages can get lost.
     lossy: bool,
     /// Messages with their numbers, and when they were sent.
     kept: VecDeque<(u64, Nanos, Vec<u8>)>,

@@ -190,7 +190,6 @@ fn more_connections_than_can_be_gone_through_are_refused_at_once() {
     assert!(again(&stored).unwrap_err().contains("connections"));
 }
 
-/// The paths of all values.
 fn paths(value: &Value, path: &str, out: &mut Vec<String>) {
     out.push(path.to_owned());
     match value {

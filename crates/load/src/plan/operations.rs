@@ -21,7 +21,6 @@ use serde_json::Value;
 pub(super) struct Defined<'a> {
     pub(super) operations: &'a [OperationPlan],
     pub(super) data: &'a Data,
-    /// How documents are named.
     pub(super) ids: &'a Ids,
     /// Whether the requests are a list's, which defines the operations that it names.
     pub(super) listed: bool,
@@ -66,7 +65,6 @@ fn define(operation: OperationPlan) -> Result<OperationPlan, Invalid> {
     Ok(operation)
 }
 
-/// Reads stored operations.
 pub(super) fn stored<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<OperationPlan>, D::Error> {

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// An example for error messages.
 const EXAMPLE: &str = "write it like 'read.p99 > 20ms' or 'err > 0.1%'";
 /// The word for the value of the baseline.
 const BASELINE: &str = "baseline";

@@ -78,7 +78,6 @@ fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
     }
 }
 
-/// Adds the warnings about replication.
 pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let Some(replication) = &record.replication else { return };
     let mut warn = |code, message| {

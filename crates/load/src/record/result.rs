@@ -106,10 +106,8 @@ impl ResultKind {
     }
 }
 
-/// A result, and its cause.
 type Found<'a> = (Cause<'a>, RunResult);
 
-/// The result of `record`.
 pub(super) fn of(record: &RunRecord) -> RunResult {
     found(record).map_or(RunResult::PASSED, |(_, result)| result)
 }

@@ -58,7 +58,6 @@ impl Judgment {
     }
 }
 
-/// Judges every threshold of the plan.
 pub(super) fn judge(record: &RunRecord) -> Vec<Judgment> {
     let one = |threshold: &Threshold| {
         let (limit, unit) = match threshold.limit {

@@ -13,7 +13,6 @@ use crate::plan::Purpose;
 /// binding.
 const MOST_OUTSIDE: f64 = 0.10;
 
-/// All warnings of a record.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut run = |when: bool, code, message: &str| {

@@ -15,14 +15,11 @@ use std::sync::Arc;
 /// The part of a run that one process carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The agent's number.
     pub(super) agent: usize,
-    /// The number of agents.
     pub(super) agents: usize,
 }
 
 impl Part {
-    /// The whole run.
     pub(super) const WHOLE: Self = Self { agent: 0, agents: 1 };
 }
 

@@ -57,7 +57,6 @@ pub(super) struct Frame<'a> {
     pub(super) began: [Nanos; 2],
     /// How promptly this machine woke threads.
     pub(super) hiccups: Hiccups,
-    /// The description of the driver.
     pub(super) card: Card,
     /// Intervals other than a second, if the plan asks for them.
     pub(super) slots: Vec<Slot>,
@@ -136,7 +135,6 @@ impl Collected {
         process
     }
 
-    /// Adds the results of another process.
     pub(super) fn add_process(&mut self, process: Self) {
         let alone = self.threads.is_empty();
         if alone {
@@ -165,7 +163,6 @@ impl Collected {
         })
     }
 
-    /// Adds the results of one shard.
     pub(super) fn add(&mut self, shard: ShardResult<()>) {
         if let Some(outage) = self.outages.last_mut() {
             outage.merge(&shard.watched.outage);
@@ -369,7 +366,6 @@ impl Collected {
         }
     }
 
-    /// The summary of each node.
     fn nodes(&self, urls: Vec<String>, over: (Nanos, f64)) -> Vec<NodeSummary> {
         let (parts, logs) = (self.totals.sum().nodes(), &self.nodes);
         // Some drivers know their nodes only once they have found them.

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The status of an answer that never comes: the connection is closed instead.
 pub(super) const GONE: u16 = 0;
 
-/// A status and a body.
 pub(super) type Answer = (u16, Value);
 
 #[derive(Clone)]
@@ -276,7 +275,6 @@ impl Couch {
         self.site().store(database, id, rev, false);
     }
 
-    /// Marks a document as deleted.
     pub(super) fn delete(&self, database: &str, id: &str, rev: &str) {
         self.site().store(database, id, rev, true);
     }
@@ -323,7 +321,6 @@ impl Couch {
     }
 }
 
-/// How databases are opened in tests.
 pub(super) fn opening() -> Opening {
     Opening { timeout_ns: 10 * SECOND_NS, max_answer: 1_000_000, ..Opening::default() }
 }

@@ -50,7 +50,6 @@ const fn lead_ns(agents: usize, round_trip_ns: Nanos) -> Nanos {
 /// The agents of one run.
 pub(super) struct Crew<'a> {
     pub(super) fleet: &'a mut Fleet,
-    /// When the run began.
     began: Nanos,
     /// The agents lost in this run, by number.
     pub(super) lost: Vec<Option<Lost>>,
@@ -308,7 +307,6 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         Ok(Self { crew, bench, number, moment, parts, waiting, announced, paused, waits })
     }
 
-    /// Whether any agent is still working.
     fn at_work(&self) -> bool {
         let present = self.crew.fleet.present();
         present.into_iter().any(|agent| self.parts[agent].ended.is_none())

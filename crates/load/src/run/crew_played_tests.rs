@@ -97,7 +97,6 @@ impl Played {
     }
 }
 
-/// Agents that say nothing.
 fn silent() -> Answers {
     Box::new(|_, _| Vec::new())
 }
@@ -117,7 +116,6 @@ fn end(stage: usize, stopped: Option<StopReason>) -> StageEnd {
     StageEnd { stage, shards, hiccups, stopped, noted: None, left: None }
 }
 
-/// Nobody watches.
 struct Nobody;
 
 impl Observer for Nobody {

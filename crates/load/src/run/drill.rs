@@ -84,7 +84,6 @@ impl Drop for Drilling {
     }
 }
 
-/// The work of this thread.
 struct Work {
     plan: DrillPlan,
     target: TargetPlan,

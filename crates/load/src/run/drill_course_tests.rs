@@ -126,7 +126,6 @@ fn servers_settle_before_the_first_audit_and_only_then() {
 /// The method and the body of each request to set or read a node's mode.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// Answers by status and body.
 type Answers = &'static [(u16, &'static str)];
 
 /// A node that answers all but its welcome with these in turn, and with the last one again and

@@ -171,7 +171,6 @@ mod tests {
         PlanSpec { target, timeout_ns: 10 * crate::clock::SECOND_NS, ..spec }
     }
 
-    /// The same on three databases.
     fn on_three(keep: bool) -> PlanSpec {
         let mut spec = PlanSpec { keep, ..spec(None) };
         let spread = json!({ "count": 3, "documents": 40, "batch": 10 });

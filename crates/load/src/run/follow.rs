@@ -33,7 +33,6 @@ const LAST_TRIES: u32 = 6;
 /// The most followers that send requests at once, before the start and after the end.
 const AT_ONCE: usize = 16;
 
-/// A thread with followers.
 pub(super) struct Followers {
     acks: UnboundedSender<Vec<Ack>>,
     over: Arc<AtomicBool>,
@@ -54,7 +53,6 @@ impl Followers {
         Ok(Self { acks, over, thread })
     }
 
-    /// Reports writes that were acknowledged.
     pub(super) fn acknowledge(&self, acks: Vec<Ack>) {
         if !acks.is_empty() {
             // The thread is gone only if it panicked, and then nothing is found out.
@@ -71,7 +69,6 @@ impl Followers {
     }
 }
 
-/// The work of this thread.
 struct Work {
     plan: FollowPlan,
     source: UnboundedReceiver<Vec<Ack>>,

@@ -80,7 +80,6 @@ impl Load {
         Ok((Self { threads, hiccups }, source))
     }
 
-    /// Waits for the threads.
     pub(super) fn join(self) -> Result<Ended, RunError> {
         let (mut shards, mut workloads) = (Vec::new(), Vec::new());
         for thread in self.threads {

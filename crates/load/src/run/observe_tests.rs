@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 const MS: Nanos = 1_000_000;
 
-/// An answer to a question.
 type Answer = fn() -> Result<Reading, NoReading>;
 
 /// Which questions were asked, in order.

@@ -21,7 +21,6 @@ pub(super) struct Share {
     /// Documents of the operations that it reported, per kind.
     issued: ByKind<u64>,
     requests: Requests,
-    /// The most rows of its series.
     most_rows: usize,
     /// Whether it was present when the stage began.
     pub(super) expected: bool,

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// The threads of this process.

@@ -152,7 +152,6 @@ impl Source for Quiet {
     }
 }
 
-/// One read in this second.
 fn read(second: u32) -> Interval {
     let mut interval = Interval::new(second);
     let part = interval.kind_mut(OpKind::Read);

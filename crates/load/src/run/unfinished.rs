@@ -27,7 +27,6 @@ impl Default for Saving {
 }
 
 impl Saving {
-    /// Whether it is time to save.
     pub(super) const fn is_due(&self, elapsed_ns: Nanos) -> bool {
         elapsed_ns >= self.next_ns
     }

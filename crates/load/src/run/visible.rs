@@ -54,7 +54,6 @@ impl Visible {
     }
 }
 
-/// The work of this thread.
 struct Probes {
     plan: ProbePlan,
     start: Arc<Start>,

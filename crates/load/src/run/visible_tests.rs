@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 struct Database {
     stored: BTreeMap<String, usize>,
     cleared: Vec<Way>,
-    /// The responses to looks.
     looks: Vec<Result<bool, TargetError>>,
     /// The stage is over when this document is stored.
     last: Option<u64>,

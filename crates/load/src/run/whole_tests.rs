@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 const MS: Nanos = 1_000_000;
 
-/// What an observer has heard.
 #[derive(Default)]
 struct Heard {
     stages: Vec<String>,

@@ -10,9 +10,7 @@ const LEAVING: Duration = Duration::from_secs(5);
 /// How often to retry a full inbox.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Something given to an outbox.
 pub(super) enum Posted {
-    /// A message.
     Message(To, Vec<u8>),
     /// A message that was too large, by its number of bytes.
     TooLarge(usize),

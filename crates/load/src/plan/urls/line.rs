@@ -87,7 +87,6 @@ pub(super) fn split_url(line: &str) -> Result<(&str, &str), Wrong> {
     Ok((line, ""))
 }
 
-/// Splits off the method.
 pub(super) fn split_method(rest: &str) -> Result<(&'static str, &str), Wrong> {
     let end = rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);

@@ -52,7 +52,6 @@ pub enum UrlSource {
 pub(super) struct UrlReader {
     /// The content type of bodies without one.
     pub(super) content_type: Option<String>,
-    /// The method of requests without one.
     pub(super) default_method: Option<&'static str>,
     /// The body of requests without one, or `@` and the file with it.
     pub(super) default_body: Option<String>,
@@ -62,7 +61,6 @@ pub(super) struct UrlReader {
     pub(super) data: Data,
     /// The schemas that bodies are made from.
     pub(super) schemas: Vec<SchemaPlan>,
-    /// The mistakes found.
     pub(super) mistakes: Vec<Invalid>,
     /// The SHA-256 of the file that was read last.
     pub(super) sha256: Option<String>,
@@ -275,7 +273,6 @@ fn sha256(bytes: &[u8]) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
-/// A body that is written out.
 fn inline(text: &str) -> BodyPlan {
     BodyPlan { source: "inline".to_owned(), text: text.as_bytes().to_vec(), schema: None }
 }

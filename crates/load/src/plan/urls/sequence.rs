@@ -10,9 +10,7 @@ use crate::values::ValueSource;
 
 /// A line that is not a request.
 pub(super) enum Line {
-    /// The start of a sequence.
     Begin(OpKind),
-    /// The end of a sequence.
     End,
     /// Something that the request above saves.
     Save(String, SavedFrom),

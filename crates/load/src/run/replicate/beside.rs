@@ -22,7 +22,6 @@ use tokio::time::MissedTickBehavior;
 /// The pause before writing the last marker is retried.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// What was found.
 #[derive(Default)]
 pub(super) struct Found {
     /// In the order of the links.
@@ -40,7 +39,6 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Starts the thread at once.
     pub(super) fn begin(replicas: &Replicas) -> io::Result<Self> {
         let notices = Arc::new(Notices {
             over_at: AtomicU64::new(NOT_OVER),
@@ -85,14 +83,12 @@ impl Beside {
         self.thread.join().unwrap_or_default()
     }
 
-    /// Gives up at once.
     pub(super) fn abandon(self) -> Found {
         self.notices.abandoned.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// What a link needs to know.
 #[derive(Clone)]
 pub(super) struct LinkJob {
     pub(super) link: Link,

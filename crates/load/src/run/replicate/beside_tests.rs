@@ -18,9 +18,7 @@ pub(in crate::run::replicate) struct Database {
     documents: BTreeMap<String, Replicated>,
     /// Revisions that it has and does not show.
     hidden: Vec<String>,
-    /// Why it refuses everything.
     refusal: Option<&'static str>,
-    /// Whether its answers never come.
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
     looks: Vec<Vec<String>>,

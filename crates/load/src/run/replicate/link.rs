@@ -96,7 +96,6 @@ impl Queue {
     }
 }
 
-/// The connections of a link.
 pub(super) struct Ends {
     pub(super) source: Box<dyn Replicator>,
     pub(super) target: Box<dyn Replicator>,
@@ -115,9 +114,7 @@ pub(super) struct Lookout {
     clock: Clock,
     /// Markers that have not been seen, oldest first.
     outstanding: Vec<Sent>,
-    /// The highest number seen so far.
     newest_seen: Option<u64>,
-    /// Whether the last marker was seen.
     is_last_seen: bool,
     log: MarkerLog,
     markers: Markers,
@@ -193,7 +190,6 @@ impl Lookout {
         self.markers()
     }
 
-    /// Returns what happened to the markers.
     fn markers(self) -> Markers {
         let unseen = self.outstanding.len() as u64;
         let (lag, over_time) = self.log.finish();
@@ -271,7 +267,6 @@ impl Lookout {
         }
     }
 
-    /// Waits before the next look.
     async fn pause(&self) {
         if let Some(pause_ns) = self.pause_ns(self.clock.now()) {
             tokio::time::sleep(Duration::from_nanos(pause_ns)).await;

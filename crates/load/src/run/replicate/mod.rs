@@ -35,7 +35,6 @@ pub(super) struct Replicas {
     state: RefCell<State>,
 }
 
-/// What is known so far.
 #[derive(Default)]
 struct State {
     found: Replication,
@@ -106,7 +105,6 @@ impl Replicas {
         if self.plan.push { link.source } else { link.target }
     }
 
-    /// A new connection to a place.
     fn connect(&self, place: usize) -> Result<Box<dyn Replicator>, TargetError> {
         let none = || TargetError("this database does not replicate; give CouchDB".to_owned());
         self.places[place].replicator().ok_or_else(none)
