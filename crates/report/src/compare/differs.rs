@@ -22,7 +22,6 @@ const IDLE: [&str; 11] = [
     "--max-regression",
 ];
 
-/// What differs between the two sides.
 pub(super) fn differs(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
     let mut all = plans(a, b);
     let facts =

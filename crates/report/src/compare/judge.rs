@@ -121,7 +121,6 @@ fn samples(places: &[(bool, f64)], values: &[Option<f64>]) -> Vec<Observation> {
     known.map(|((second, place), value)| Observation { second, place, value }).collect()
 }
 
-/// All quantities that any run has.
 fn quantities(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Quantity> {
     let mut all: Vec<Quantity> = Vec::new();
     for (quantity, _) in a.iter().chain(b).flat_map(|run| &run.values) {

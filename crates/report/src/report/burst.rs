@@ -11,7 +11,6 @@ use std::fmt::Write as _;
 /// The most seconds to show in a table.
 const MOST_SECONDS: usize = 60;
 
-/// The rows of a table.
 pub(super) type Rows = Vec<Vec<String>>;
 
 /// One second of a burst.

@@ -90,7 +90,6 @@ pub fn terminal_json(json: String) -> String {
 struct Texts<F, C> {
     form: F,
     change: C,
-    /// The text being written.
     text: String,
     /// Whether a text is being written: the name of a member may be a number, and is written as
     /// one.

@@ -27,7 +27,6 @@ pub(super) fn warnings(record: &RunRecord, out: &mut String) {
     }
 }
 
-/// The thresholds and whether they hold.
 pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
     if record.thresholds.is_empty() && record.regressions.is_empty() {
         return;
@@ -38,7 +37,6 @@ pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
     }
 }
 
-/// All figures of a stage.
 pub(super) fn stage(stage: &StageRecord, nouns: Nouns, out: &mut String) {
     let mode = loop_words(&stage.load);
     let _ = writeln!(out, "{} · {} s · {mode}", stage.title(), decimal(stage.elapsed_s, 3));

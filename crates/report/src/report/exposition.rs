@@ -41,7 +41,6 @@ pub(super) struct Family {
     pub(super) help: &'static str,
 }
 
-/// Writes families, one after the other.
 #[derive(Debug)]
 pub(super) struct Writer {
     dialect: Exposition,

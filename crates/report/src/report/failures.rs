@@ -5,7 +5,6 @@ use crate::measure::OperationSummary;
 use crate::op::{Failure, OpKind, Reason};
 use std::collections::BTreeMap;
 
-/// The failures of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) class: Failure,

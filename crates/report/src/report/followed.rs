@@ -6,7 +6,6 @@ use super::visible::{named, times, with_times};
 use crate::measure::FollowedBy;
 use crate::record::StageRecord;
 
-/// The title of the table.
 pub(super) const TITLE: &str = "changes followed";
 
 /// The header and a row for each node; `None`: there were no followers.

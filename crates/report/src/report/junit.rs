@@ -17,7 +17,6 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-/// One test case.
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) ended: End,

@@ -90,7 +90,6 @@ pub(super) fn subject(max: &MaxRecord) -> String {
     format!("{place} · {}", limits(&max.slo))
 }
 
-/// The limits, in words.
 pub(super) fn limits(slo: &[Threshold]) -> String {
     let slo: Vec<String> = slo.iter().map(ToString::to_string).collect();
     if slo.is_empty() { "no limit except keeping up".to_owned() } else { slo.join(", ") }
@@ -111,7 +110,6 @@ pub fn max_text(max: &MaxRecord) -> String {
     out
 }
 
-/// The columns of steps.
 pub(super) fn columns(max: &MaxRecord) -> Columns<'static, StepRecord> {
     let level = match max.searched {
         Searched::Rate => "rate",

@@ -45,7 +45,6 @@ pub(super) fn named(found: &Replication) -> Vec<(String, &Markers)> {
     links.chain(chain).collect()
 }
 
-/// How far each target lagged behind.
 fn lags(found: &Replication) -> Rows {
     let row = |(name, markers): (String, &Markers)| {
         let counts = [grouped(markers.written), grouped(markers.unseen)];

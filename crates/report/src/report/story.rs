@@ -23,7 +23,6 @@ const BEHIND_S: f64 = 0.2;
 const UNSERVED: f64 = 0.05;
 const LAST: f64 = 0.1;
 
-/// Something that happened in a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
     /// The number of the stage in the record.
@@ -47,13 +46,10 @@ pub(super) enum EventKind {
     Outage,
     /// The server did not respond.
     Silence,
-    /// One of several nodes was gone.
     NodeGone,
     /// One of several nodes did not respond. It may have been gone for a part of that time.
     NodeSilence,
-    /// Agents were lost.
     AgentsLost,
-    /// Operations failed.
     Failures,
     /// The load was not kept up from then on.
     Behind,

@@ -31,11 +31,9 @@ pub struct StudyFormat<S: 'static> {
     pub summary: &'static str,
     /// The endings of its files, unless the format of runs with the same name has them.
     pub endings: &'static [&'static str],
-    /// The function that renders it.
     render: Render<S>,
 }
 
-/// How a study is rendered.
 #[derive(Clone, Copy, Debug)]
 enum Render<S: 'static> {
     Text(fn(&S) -> String),

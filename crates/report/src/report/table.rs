@@ -37,7 +37,6 @@ impl<'a, T> Columns<'a, T> {
         all.into_iter().fold(self, |columns, it| columns.and(head(it), move |row| cell(row, it)))
     }
 
-    /// The texts above the columns.
     pub(super) fn heads(&self) -> Vec<String> {
         self.0.iter().map(|column| column.head.clone()).collect()
     }

@@ -5,10 +5,8 @@ use super::number::{decimal, grouped, millis};
 use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
 use crate::record::{Judgment, Regression, RunRecord, Standing, Unit};
 
-/// A millisecond in nanoseconds.
 const MS_NS: u64 = 1_000_000;
 
-/// A threshold as a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Requirement {
     /// What is judged, such as `read p99`.
@@ -21,7 +19,6 @@ pub(super) struct Requirement {
     pub(super) limit: String,
     /// The measured value, such as `640 ms`; or the reason it cannot be judged.
     pub(super) found: Result<String, String>,
-    /// Whether the run meets it.
     pub(super) met: bool,
 }
 
@@ -176,7 +173,6 @@ fn limit_words(metric: Metric, limit: Limit) -> String {
     }
 }
 
-/// A value with its unit.
 pub(super) fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Us => millis(value) + " ms",

@@ -13,7 +13,6 @@ pub(super) fn date(started_at: &str) -> String {
     started_at.get(..16).unwrap_or(started_at).replace('T', " ")
 }
 
-/// The name of a series.
 pub(super) fn name(series: &Series) -> String {
     subject(series.metric)
 }

@@ -6,7 +6,6 @@ use super::number::{grouped, millis};
 use crate::measure::{Latency, Shown, Statistic, VisibleBy};
 use crate::record::StageRecord;
 
-/// The title of the table.
 pub(super) const TITLE: &str = "visible after an acknowledged write";
 
 /// The header and a row for each way; `None`: there were no probes.

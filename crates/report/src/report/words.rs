@@ -4,7 +4,6 @@ use super::number::{decimal, grouped, millis};
 use crate::plan::{StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
-/// Capitalizes a text.
 pub(super) fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())

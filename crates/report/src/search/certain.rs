@@ -14,7 +14,6 @@ const FEWEST_BATCHES: usize = 3;
 /// The value of a response that never came: an hour, in microseconds.
 pub(super) const NEVER_US: f64 = 3.6e9;
 
-/// A figure of a stage.
 pub(super) struct Figure<'a> {
     pub(super) stage: &'a StageRecord,
     pub(super) quantity: Quantity,

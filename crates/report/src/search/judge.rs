@@ -90,7 +90,6 @@ fn unaudited(record: &RunRecord) -> Option<&str> {
     found.map(|it| it.message.as_str())
 }
 
-/// Judges one figure.
 fn one(judgment: &Judgment, stage: &StageRecord) -> Judged {
     let Judgment { expression, value, unit, problem, .. } = judgment;
     let Threshold { kind, metric, comparison, limit } = *expression;

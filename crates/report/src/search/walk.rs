@@ -56,7 +56,6 @@ pub struct Ask {
     pub confirms: bool,
 }
 
-/// A level that was missed.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     level: f64,

@@ -129,7 +129,6 @@ mod tests {
         Point::of(record, &record.started_at, &[]).expect("it counts")
     }
 
-    /// Makes a run slower.
     fn slower(record: &mut RunRecord, factor: f64) {
         for stage in &mut record.stages {
             stage.elapsed_s *= factor;

@@ -9,7 +9,6 @@ use crate::record::RunRecord;
 pub struct Point {
     /// The part of the run that is shown.
     pub run: TrendRun,
-    /// Its command line.
     pub(super) command: String,
     /// What its rates count.
     pub(super) counted: Nouns,

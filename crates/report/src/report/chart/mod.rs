@@ -81,7 +81,6 @@ impl fmt::Display for ChartKind {
     }
 }
 
-/// One chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Chart {
     pub(super) kind: ChartKind,
@@ -91,7 +90,6 @@ pub(super) struct Chart {
     pub(super) says_time: bool,
     /// How to read it, in one sentence.
     pub(super) note: String,
-    /// What it shows, in words.
     pub(super) words: String,
     /// Whether its lines need names; a single line is described by the title.
     pub(super) legend: bool,
@@ -159,7 +157,6 @@ pub(super) enum Scale {
     Time,
     /// Linear from 0.
     Linear,
-    /// Logarithmic.
     Log,
     /// The logarithm of 1/(1 − q), labeled as the quantile q: 10 is 90 %, 100 is 99 %.
     Nines,
@@ -189,7 +186,6 @@ pub(super) struct Line {
     pub(super) y: Vec<Option<f64>>,
 }
 
-/// A grid of counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct CountGrid {
     /// The columns' edges, one more than there are columns.

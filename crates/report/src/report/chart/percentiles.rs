@@ -5,7 +5,6 @@ use super::view::View;
 use super::{Chart, ChartAxis, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
 use crate::measure::Histogram;
 
-/// Points per nine.
 const POINTS_PER_NINE: u32 = 24;
 /// More nines than any run has samples for.
 const NINES: u32 = 12;

@@ -19,7 +19,6 @@ fn chart(title: String, note: &str, x: ChartAxis, y: ChartAxis, lines: Vec<Line>
 /// The most points of a line: more would only make it ragged.
 const MOST_POINTS: usize = 200;
 
-/// All charts of a sweep.
 pub(in crate::report) fn of_sweep(sweep: &SweepRecord) -> Vec<Chart> {
     let cells = sweep.in_order();
     let mut charts = Vec::new();

@@ -6,7 +6,6 @@ use crate::sizing::Sizing;
 /// The number of points of the fitted curve.
 const POINTS: u32 = 100;
 
-/// The chart of a sizing.
 pub(in crate::report) fn of_sizing(it: &Sizing) -> Vec<Chart> {
     let largest = it.measured.iter().map(|of| of.size).chain(it.needed).max().unwrap_or(1);
     let end = (largest as f64 * 1.2).max(2.0);

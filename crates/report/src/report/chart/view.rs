@@ -17,21 +17,17 @@ pub(in crate::report) const MOST_RUNS: usize = 10;
 /// The most intervals of time over all runs of a chart: they fit a screen and keep the page small.
 const MOST_STRETCHES: usize = 300;
 
-/// One run's part of a view.
 pub(super) struct Part<'a> {
     /// The run's letter.
     pub(super) label: String,
     /// Its number among the runs.
     pub(super) run: usize,
     pub(super) stage: &'a StageRecord,
-    /// The plan of the stage.
     pub(super) plan: Option<&'a StagePlan>,
     pub(super) connections: usize,
     pub(super) nouns: Nouns,
-    /// The agents of the run.
     pub(super) agents: &'a [AgentRecord],
     pub(super) timeline: Timeline,
-    /// What happened in the stage.
     pub(super) events: Vec<Event>,
     /// What the servers reported about themselves, and what they were busy with.
     pub(super) observed: Option<&'a Observed>,
@@ -64,7 +60,6 @@ impl View<'_> {
         self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill)
     }
 
-    /// The unit of work.
     pub(super) fn unit(&self) -> &'static str {
         if self.fills() { self.nouns().many } else { Nouns::REQUESTS.many }
     }
@@ -104,13 +99,10 @@ pub(in crate::report) fn label(run: usize) -> String {
     char::from(b'A' + (run % 26) as u8).to_string()
 }
 
-/// The charts of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in crate::report) struct Stage {
     pub(in crate::report) name: String,
-    /// The name shown to readers.
     pub(in crate::report) title: String,
-    /// Whether it is a measured stage.
     #[serde(skip)]
     pub(in crate::report) measured: bool,
     pub(in crate::report) views: Vec<OfKind>,

@@ -86,7 +86,6 @@ pub fn doubt(it: &Comparison) -> &'static str {
     }
 }
 
-/// Describes the figures.
 fn figures_words(it: &Comparison) -> String {
     if let Some(progress) = &it.progress {
         return reading_words(it, progress);

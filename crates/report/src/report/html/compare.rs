@@ -91,7 +91,6 @@ fn failed(it: &Figures<'_>) -> Figure {
     Figure { text, value: None }
 }
 
-/// One table of all runs.
 pub(super) fn table(runs: &[RunRecord]) -> Html {
     let names = names(runs);
     let head = |run: usize| {

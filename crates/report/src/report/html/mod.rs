@@ -114,7 +114,6 @@ const fn summary_note(runs: &[RunRecord]) -> &'static str {
     }
 }
 
-/// The text of a page.
 struct Page {
     title: Html,
     heading: Html,

@@ -11,7 +11,6 @@ pub(super) fn page_title(runs: &[RunRecord]) -> Html {
     Html::text(format!("{} · springload", heading(runs)))
 }
 
-/// The title of the page.
 pub(super) fn heading(runs: &[RunRecord]) -> String {
     match runs {
         [] => "springload".to_owned(),
@@ -53,7 +52,6 @@ pub(super) fn list(class: &str, items: Html) -> Html {
     Html::element(&format!("ul class=\"{class}\""), &items)
 }
 
-/// The result in one line.
 pub(super) fn headline(Pill { mood, mark, words }: Pill) -> Html {
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
     line.push(&Html::tag("strong", words));
@@ -64,7 +62,6 @@ pub(super) fn command(text: &str) -> Html {
     Html::element("pre", &Html::tag("code", text))
 }
 
-/// The command that repeats the run.
 pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
     let block = |(run, record): (usize, &RunRecord)| {
         let mut block = letter(runs, run);

@@ -63,7 +63,6 @@ fn columns(record: &RunRecord) -> Vec<Column> {
     columns
 }
 
-/// The measurements of one run.
 pub(super) fn table(record: &RunRecord) -> Html {
     let columns = columns(record);
     let class = |it: &Column| if it.is_wide { "wide" } else { "" };

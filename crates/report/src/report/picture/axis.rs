@@ -23,7 +23,6 @@ pub(super) struct Places {
     scale: Scale,
     /// The first and the last place.
     range: Range<f64>,
-    /// Their pixels.
     pixels: (f64, f64),
     /// Positions in pixels, with their labels.
     pub(super) ticks: Vec<(f64, String)>,
@@ -52,7 +51,6 @@ impl Places {
         places
     }
 
-    /// The pixel of a value.
     pub(super) fn pixel(&self, value: f64) -> f64 {
         let share = (self.place(value) - self.range.start) / (self.range.end - self.range.start);
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
@@ -183,7 +181,6 @@ fn range(scale: Scale, values: &[f64]) -> Range<f64> {
 mod tests {
     use super::*;
 
-    /// The labels along an axis.
     fn names(scale: Scale, values: &[f64], pixels: (f64, f64)) -> Vec<String> {
         let axis = chart::ChartAxis {
             title: String::new(),

@@ -30,7 +30,6 @@ const TONES: [Color; 10] = [
 /// Colors of cells, from few requests to many.
 const SHADES: [[f64; 3]; 4] =
     [[219.0, 231.0, 245.0], [111.0, 168.0, 220.0], [42.0, 95.0, 165.0], [42.0, 15.0, 74.0]];
-/// The number of different shades.
 const SHADE_COUNT: u8 = 24;
 
 /// The left and right edges of everything, and of what is drawn to a scale.

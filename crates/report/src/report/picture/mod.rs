@@ -131,7 +131,6 @@ pub(super) struct Head {
     pub(super) warnings: Vec<String>,
 }
 
-/// Draws charts.
 pub(super) fn draw_charts(head: Head, charts: Vec<Chart>, picture: Picture) -> Vec<u8> {
     let Head { title, verdict, warnings } = head;
     let verdict = verdict.map(|Pill { mood, mark, words }| {

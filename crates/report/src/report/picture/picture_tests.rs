@@ -7,7 +7,6 @@ use crate::plan::REPLICATED;
 use crate::record::fixture::{fleet, record};
 use quick_xml::events::Event;
 
-/// The texts of an SVG.
 fn texts(svg: &[u8]) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_reader(svg);
     let (mut texts, mut buffer) = (Vec::new(), Vec::new());

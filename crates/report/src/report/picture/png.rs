@@ -7,7 +7,6 @@ use flate2::{Compression, Crc};
 use std::io::{self, Write as _};
 use zeno::{Cap, Command, Fill, Join, Mask, PathBuilder as _, Stroke, Style};
 
-/// The drawing as a PNG file.
 pub(super) fn write(drawing: &Drawing) -> Vec<u8> {
     let [width, height] =
         [drawing.width, drawing.height].map(|length| length.ceil().max(1.0) as usize);

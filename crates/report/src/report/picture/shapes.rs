@@ -42,7 +42,6 @@ impl Text {
 /// A box: left, top, width and height.
 pub(super) type Box4 = [f64; 4];
 
-/// One shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     /// Boxes of one color, and their opacity, 0 to 1.

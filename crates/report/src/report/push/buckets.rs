@@ -15,7 +15,6 @@ const ZERO_NS: u64 = 64;
 /// The same in seconds.
 pub(super) const ZERO_S: f64 = 64e-9;
 
-/// Counts by bucket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Buckets {
     pub(super) count: u64,

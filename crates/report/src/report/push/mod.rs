@@ -42,7 +42,6 @@ struct Sample {
     counts: bool,
 }
 
-/// Times of one kind of operation.
 struct Times<'a> {
     name: &'static str,
     help: &'static str,

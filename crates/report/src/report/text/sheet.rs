@@ -35,7 +35,6 @@ pub(super) struct Sheet {
     out: String,
 }
 
-/// A cell of a table.
 pub(super) type Cell = (String, Tone);
 
 impl Sheet {

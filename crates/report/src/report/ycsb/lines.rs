@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 const US: u64 = 1_000;
 /// Microseconds in one bucket of the bucket histogram.
 const BUCKET_US: u64 = 1_000;
-/// The percentiles of `raw`.
 const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
 /// Appends the lines of a section.

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// A row of a stage's series: its first second, the number of seconds it covers, and its times.
 type Row = ((u32, u32), Histogram);
 
-/// One section.
 pub(super) struct Section {
     pub(super) name: String,
     /// The number of operations; for bulk requests, the number of documents.
