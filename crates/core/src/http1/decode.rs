@@ -22,7 +22,6 @@ const MAX_INTERIM: u32 = 100;
 pub struct Decoder {
     head: Head,
     head_request: bool,
-    /// Interim answers so far.
     interim: u32,
     /// Where the head begins: after any interim answers.
     start: usize,

@@ -71,7 +71,6 @@ const ONES: u64 = u64::MAX / 255;
 
 /// Why reading a head stopped early.
 enum Stop {
-    /// It is incomplete.
     Partial,
     Malformed(Malformed),
 }

@@ -16,7 +16,6 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Notes an answer with these hints.
     pub(crate) fn answer(&mut self, hints: Hints) {
         self.from_cache += u32::from(hints.from_cache);
         self.retry_after += u32::from(hints.retry_after);

@@ -49,7 +49,6 @@ pub(super) struct Line {
     clock: Clock,
     signal: Arc<Signal>,
     waker: Waker,
-    /// The waker of the background task.
     task: RefCell<Waker>,
 }
 
@@ -120,12 +119,10 @@ impl Line {
         .await;
     }
 
-    /// Whether several sessions use the connection.
     pub(super) const fn is_shared(&self) -> bool {
         self.shared
     }
 
-    /// What has arrived on the connection.
     pub(super) fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
@@ -199,7 +196,6 @@ impl Line {
         self.unsent.borrow_mut().push(sent.clone());
     }
 
-    /// Notes that an answer has arrived.
     pub(super) fn note_answer(&self) {
         self.answered.set(true);
     }

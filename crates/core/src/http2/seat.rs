@@ -49,7 +49,6 @@ impl Seat {
         self.line.borrow().as_ref().filter(|line| line.is_usable()).cloned()
     }
 
-    /// Stops using the connection.
     pub(super) fn close(&self) {
         if let Some(line) = self.line.take() {
             line.retire();

@@ -53,7 +53,6 @@ impl Spelling {
         Ok((spelled, end + 2))
     }
 
-    /// Parses header lines.
     fn read(&mut self, lines: &[u8]) -> Result<(), String> {
         self.headers.clear();
         self.authority = None;

@@ -17,7 +17,6 @@ use std::task::{Context, Poll, ready};
 /// Bodies up to this size are handed over in one piece.
 const SMALL: usize = 16 * 1024;
 
-/// The answer to a request.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) head: Head,
@@ -38,7 +37,6 @@ impl Received {
         Self { head, headers, buffer, filled: 0, head_bytes: 0, most, buffers }
     }
 
-    /// Discards the answer.
     pub(super) fn clear(&mut self) {
         self.head = Head::default();
         (self.filled, self.head_bytes) = (0, 0);

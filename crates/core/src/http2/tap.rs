@@ -12,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The length of a frame header (RFC 9113, 4.1), which is enough to recognize a protocol.
 const BEGINNING: usize = 9;
 
-/// What has arrived on a connection.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// How many times something has arrived.

@@ -20,7 +20,6 @@ use std::sync::{Mutex, PoisonError};
 const BEGAN: &str = "began";
 /// ... and the one that closes it.
 const CLOSED: &str = "closed";
-/// Both.
 pub(super) const SEALS: [&str; 2] = [BEGAN, CLOSED];
 
 /// The length of a file in bytes, and its CRC-32.
@@ -55,7 +54,6 @@ impl Sum {
 /// Sums by the names of their files.
 type ByName = BTreeMap<String, Sum>;
 
-/// The sums of finished files.
 #[derive(Debug, Default)]
 pub(super) struct Sums(Mutex<ByName>);
 

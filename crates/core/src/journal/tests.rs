@@ -256,7 +256,6 @@ fn notes_of_agents_that_are_lost_after_a_kill_are_missed() {
 
 /// Pieces of notes, each with the number of bytes before it.
 type Pieces = Vec<(u64, Vec<u8>)>;
-/// How pieces are damaged.
 type Harm = fn(&mut Pieces);
 
 /// Sends the notes of a stage from one journal to another as those of agent `agent`, damaging them

@@ -52,7 +52,6 @@ impl FailedTimes<Kept> {
         self.response.join(&other.response);
     }
 
-    /// Adds what one shard measured.
     pub(super) fn merge(&mut self, part: &FailedTimes<Histogram>) {
         self.service.merge(&part.service);
         self.response.merge(&part.response);

@@ -19,7 +19,6 @@ const MOST_LISTED: usize = Span::MOST_LISTED;
 /// The end of a gap that no answer ended, small enough for sums with it not to overflow.
 const NEVER: Nanos = Nanos::MAX / 2;
 
-/// The time between two answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Gap {
     from: Nanos,

@@ -55,7 +55,6 @@ enum Declared {
     Unknown,
 }
 
-/// The families declared so far.
 type Families<'a> = HashMap<&'a str, Declared>;
 
 impl<'a> Exposition<'a> {

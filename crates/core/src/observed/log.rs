@@ -33,7 +33,6 @@ struct Kept {
     values: Vec<Option<f64>>,
 }
 
-/// The answers to one question.
 #[derive(Clone, Debug, Default)]
 struct Answers {
     at_s: Vec<f64>,
@@ -42,7 +41,6 @@ struct Answers {
     columns: Vec<Kept>,
 }
 
-/// What is known about one source.
 #[derive(Clone, Debug, Default)]
 struct Known {
     source: Source,
@@ -340,7 +338,6 @@ impl Answers {
         }
     }
 
-    /// Adds a row without any value.
     fn gap(&mut self, at_s: f64) {
         self.at_s.push(at_s);
         self.fill();

@@ -53,7 +53,6 @@ impl Glob {
 /// The series of one exporter that are kept: the first ones found, and from then on the same ones.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The name of the source.
     source: String,
     /// The patterns that the user gave; empty for everything that changes.
     asked: Vec<Glob>,

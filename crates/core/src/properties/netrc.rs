@@ -6,7 +6,6 @@
 
 use std::fmt;
 
-/// The keywords, for messages.
 const KEYWORDS: &str = "machine, default, login, password, account or macdef";
 
 /// The contents of one entry.

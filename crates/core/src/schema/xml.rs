@@ -122,7 +122,6 @@ impl XmlReader<'_> {
         Ok(shape)
     }
 
-    /// A whole number, with its attributes.
     fn integer(&mut self) -> Result<Shape, SchemaError> {
         let bounds = std::mem::take(&mut self.bounds);
         if bounds.is_empty() {
@@ -143,7 +142,6 @@ impl XmlReader<'_> {
         Ok(Shape::Range(least, most))
     }
 
-    /// A text, with its attributes.
     fn string(&mut self) -> Result<Shape, SchemaError> {
         let Some((_, texts)) = self.bounds.pop() else { return Ok(Shape::String) };
         let texts: Vec<String> = texts.split_whitespace().map(str::to_owned).collect();

@@ -101,7 +101,6 @@ impl Column {
         Ok(Self { rows, kept })
     }
 
-    /// How many values there are.
     pub(super) const fn rows(&self) -> u64 {
         self.rows
     }

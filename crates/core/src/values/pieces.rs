@@ -72,11 +72,8 @@ pub struct MalformedHole(String);
 /// How a value is encoded in its hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// As it is.
     Plain,
-    /// As a JSON value.
     Json,
-    /// Inside a JSON string.
     InString,
     /// Without control characters.
     InLine,

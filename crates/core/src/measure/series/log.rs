@@ -52,7 +52,6 @@ pub struct SeriesLog {
     /// Whether the nodes are kept separately.
     nodes: bool,
     rows: Vec<Row>,
-    /// Whether rows have been merged.
     merged: bool,
     most_bytes: usize,
     shelf: Option<Shelf>,

@@ -34,7 +34,6 @@ impl Shelf {
         Ok(Self::on(tempfile::tempfile()?))
     }
 
-    /// An empty shelf in this file.
     pub(super) const fn on(file: File) -> Self {
         Self { file, end: 0, free: BTreeMap::new() }
     }

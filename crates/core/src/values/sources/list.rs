@@ -26,7 +26,6 @@ fn made(list: &DataPlan) -> Result<Box<dyn ValueSource>, String> {
     Ok(Box::new(List(Values::Few(values.collect()), list.order)))
 }
 
-/// The values and their order.
 #[derive(Debug)]
 struct List(Values, Order);
 
