@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::Method;
 use serde::Serialize;
 
-/// The methods that are counted.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 /// Statuses are counted from this one on ...
 const FIRST_STATUS: u16 = 200;
 /// ... and this many of them.
 const STATUSES: usize = 400;
 
-/// Answers by status.
 #[derive(Debug)]
 struct Statuses([AtomicU64; STATUSES]);
 
@@ -100,7 +98,6 @@ pub(super) fn add(counter: &AtomicU64, number: u64) {
 }
 
 impl Tally {
-    /// Counts a request by its method.
     pub(super) fn asked(&self, method: &Method) {
         if let Some(place) = METHODS.iter().position(|name| *name == method.as_str()) {
             count(&self.methods[place]);
@@ -115,7 +112,6 @@ impl Tally {
         }
     }
 
-    /// The requests of each method.
     pub(super) fn methods(&self) -> Vec<(String, u64)> {
         let counts = self.methods.iter().map(|it| it.load(Ordering::Relaxed));
         METHODS.iter().map(|&name| name.to_owned()).zip(counts).collect()
@@ -128,7 +124,6 @@ impl Tally {
         named.map(|(at, count)| ((at + usize::from(FIRST_STATUS)).to_string(), count)).collect()
     }
 
-    /// Counts an answer by its status.
     pub(super) fn answered(&self, status: u16) {
         count(&self.requests);
         self.refused(status);

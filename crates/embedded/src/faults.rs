@@ -127,7 +127,6 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Answered this many nanoseconds after the very first request.

@@ -45,7 +45,6 @@ impl Liar {
         tells
     }
 
-    /// Counts a lie that was told.
     pub(super) fn count(&self, lie: Lie) {
         self.gate.happened.count(Fault::Lie(lie));
     }

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use crate::clock::Nanos;
 
-/// The first line.
 const HEAD: &[u8] = b"arrived_us,answered_us\n";
 
 /// The time between two rounds of writing.

@@ -67,7 +67,6 @@ impl Quorum {
     }
 }
 
-/// The switch of one node.
 #[derive(Debug)]
 pub(super) struct Switch {
     state: watch::Sender<NodeState>,
@@ -86,7 +85,6 @@ impl Switch {
         Node { address, state: self.state.subscribe(), listens: self.listens.clone() }
     }
 
-    /// Puts the node into another state.
     pub(super) fn set(&self, state: NodeState) {
         let before = self.state.send_replace(state);
         match (before == NodeState::Up, state == NodeState::Up) {
@@ -102,7 +100,6 @@ impl Switch {
 pub(super) struct Node {
     address: SocketAddr,
     state: watch::Receiver<NodeState>,
-    /// Whether anything listens on the address.
     listens: watch::Sender<bool>,
 }
 

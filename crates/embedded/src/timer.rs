@@ -12,7 +12,6 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::{Nanos, SECOND_NS};
 
-/// The timer of one connection.
 pub(super) struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {

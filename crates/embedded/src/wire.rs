@@ -117,7 +117,6 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Both sides of a stream.
     pub(super) fn new(stream: TcpStream) -> Self {
         Self { stream: Arc::new(stream), muted: Arc::default() }
     }

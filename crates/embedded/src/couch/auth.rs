@@ -32,7 +32,6 @@ pub(crate) struct Identity {
     pub(crate) name: Option<String>,
     /// How the user was authenticated: `cookie` or `default`.
     pub(crate) proof: Option<&'static str>,
-    /// Whether it has admin rights.
     pub(crate) admin: bool,
     /// A new cookie to send, because the current one is ageing.
     pub(crate) renewed: Option<String>,

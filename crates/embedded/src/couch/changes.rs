@@ -172,7 +172,6 @@ fn write_row(id: &str, entry: &Entry, include_docs: bool, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// `/db/_changes`
 pub(crate) fn changes(call: &Call<'_>, database: &Arc<Database>) -> Result<Reply, Refusal> {
     let mut feed = Feed::parse(call.query, call.body, database.lock().seq())?;
     count(&call.shared.tally.changes_requests);

@@ -52,7 +52,6 @@ pub(crate) async fn serve(
     }
 }
 
-/// A connection with faults.
 struct Connection {
     shared: Arc<SharedState>,
     clock: Clock,

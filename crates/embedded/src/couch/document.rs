@@ -21,11 +21,8 @@ pub(crate) const MAX_DOCUMENT_BYTES: usize = 8_000_000;
 /// A document as a client sent it.
 #[derive(Debug, Default)]
 pub(crate) struct NewDocument {
-    /// `_id`, if there is one.
     pub(crate) id: Option<String>,
-    /// `_rev`, if there is one.
     pub(crate) rev: Option<Rev>,
-    /// `_deleted`.
     pub(crate) deleted: bool,
     /// All other members, `"name":value` separated by commas, without the braces.
     pub(crate) body: Box<str>,

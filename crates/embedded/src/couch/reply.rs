@@ -29,9 +29,7 @@ const CHUNK_BYTES: usize = 8 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The value of `error`.
     pub(crate) error: &'static str,
-    /// The value of `reason`.
     pub(crate) reason: &'static str,
 }
 
@@ -126,7 +124,6 @@ impl Refusal {
     }
 }
 
-/// The bytes of an answer.
 #[derive(Debug)]
 pub(crate) enum ReplyBody {
     /// Known at once; sent with `Content-Length`.
@@ -138,7 +135,6 @@ pub(crate) enum ReplyBody {
 }
 
 impl ReplyBody {
-    /// Splits a list into chunks.
     pub(crate) fn chunked(bytes: Vec<u8>) -> Self {
         let mut rest = Bytes::from(bytes);
         let mut chunks = VecDeque::with_capacity(rest.len() / CHUNK_BYTES + 1);
@@ -185,7 +181,6 @@ impl Body for ReplyBody {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// The body.
     pub(crate) payload: ReplyBody,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -196,12 +191,10 @@ impl Reply {
         Self::new(status, ReplyBody::Whole(Some(body.into())))
     }
 
-    /// An answer with any payload.
     pub(crate) fn new(status: u16, payload: ReplyBody) -> Self {
         Self { status, payload, headers: Vec::new() }
     }
 
-    /// Adds `ETag: "rev"`.
     pub(crate) fn etag(self, rev: Rev) -> Self {
         let mut value = vec![b'"'];
         rev.write(&mut value);
@@ -209,17 +202,14 @@ impl Reply {
         self.header(ETAG, value)
     }
 
-    /// Adds `Location`.
     pub(crate) fn location(self, path: String) -> Self {
         self.header(LOCATION, path.into_bytes())
     }
 
-    /// Adds `Set-Cookie`.
     pub(crate) fn cookie(self, cookie: String) -> Self {
         self.header(SET_COOKIE, cookie.into_bytes())
     }
 
-    /// Adds `Allow`.
     pub(crate) fn allow(self, methods: &'static str) -> Self {
         self.header(ALLOW, methods.as_bytes().to_vec())
     }

@@ -1,6 +1,5 @@
 //! Revisions as CouchDB writes them: `generation-hash`. Knows nothing about documents or storage.
 
-/// One revision of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rev {
     /// The number of edits so far; the first edit is 1.

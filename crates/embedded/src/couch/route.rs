@@ -8,17 +8,11 @@ use percent_encoding::percent_decode_str;
 /// What a path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// `/`
     Root,
-    /// `/_up`
     Up,
-    /// `/_uuids`
     Uuids,
-    /// `/_all_dbs`
     AllDbs,
-    /// `/_dbs_info`
     DbsInfo,
-    /// `/_session`
     Session,
     /// `/_springload/counters`, the stand-in's own
     Counters,
@@ -28,7 +22,6 @@ pub(crate) enum Place {
     System,
     /// `/_node/_local/_config`
     Config,
-    /// `/_active_tasks`
     Tasks,
     /// Something in a database, or the database itself
     In(String, Within),
@@ -37,21 +30,14 @@ pub(crate) enum Place {
 /// What a path names in a database.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Within {
-    /// The database itself
     Itself,
-    /// `_bulk_docs`
     BulkDocs,
-    /// `_bulk_get`
     BulkGet,
-    /// `_all_docs`
     AllDocs,
-    /// `_changes`
     Changes,
     /// `_ensure_full_commit`
     FullCommit,
-    /// `_compact`
     Compact,
-    /// A document, by its id
     Document(String),
     /// Anything the stand-in does not support: attachments, views and more
     Unknown,

@@ -29,7 +29,6 @@ pub(crate) fn check_id(id: &str) -> Result<(), Refusal> {
     if reserved { Err(Refusal::ID_RESERVED) } else { Ok(()) }
 }
 
-/// `/db/id`
 pub(crate) fn document(call: &Call<'_>, database: &Database, id: &str) -> Result<Reply, Refusal> {
     if call.reads() {
         read(call, database, id)

@@ -37,7 +37,6 @@ pub(crate) struct SharedState {
     pub(crate) quorum: Option<Arc<Quorum>>,
     secret: RandomState,
     uuids: AtomicU64,
-    /// When it was started.
     began: Nanos,
 }
 
@@ -50,9 +49,7 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) query: &'a Query,
     pub(crate) body: &'a [u8],
-    /// Who sent it.
     pub(crate) identity: &'a Identity,
-    /// The sender's address.
     pub(crate) peer: IpAddr,
 }
 
@@ -127,17 +124,14 @@ pub(crate) fn welcome() -> Reply {
     )
 }
 
-/// `GET /_up`
 pub(crate) fn up() -> Reply {
     json_line(200, &json!({"status": "ok", "seeds": {}}))
 }
 
-/// `GET /_springload/counters`
 pub(crate) fn counters(shared: &SharedState) -> Reply {
     json_line(200, &shared.gate.counters(&shared.tally))
 }
 
-/// `GET /_uuids`
 pub(crate) fn uuids(call: &Call<'_>) -> Result<Reply, Refusal> {
     let number = call.query.number("count").map_err(|_| Refusal::BAD_COUNT)?.unwrap_or(1);
     if number > 1000 {
@@ -147,7 +141,6 @@ pub(crate) fn uuids(call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(json_line(200, &json!({ "uuids": uuids })))
 }
 
-/// `GET /_all_dbs`
 pub(crate) fn all_dbs(shared: &SharedState) -> Reply {
     let databases = shared.databases.read().unwrap_or_else(PoisonError::into_inner);
     json_line(200, &json!(databases.keys().collect::<Vec<_>>()))
@@ -246,7 +239,6 @@ struct LogIn {
     password: String,
 }
 
-/// `/_session`
 pub(crate) fn session(call: &Call<'_>) -> Result<Reply, Refusal> {
     if call.reads() {
         return Ok(who(call.identity));

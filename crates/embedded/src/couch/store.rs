@@ -29,7 +29,6 @@ pub(crate) struct Entry {
     old: Option<Box<(Rev, Box<str>)>>,
 }
 
-/// What a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Created a document that did not exist, or was deleted.
@@ -50,7 +49,6 @@ impl Change {
     }
 }
 
-/// An edit to be applied.
 #[derive(Debug)]
 pub(crate) struct Edit {
     /// The revision it is based on.
@@ -66,7 +64,6 @@ pub(crate) struct Edit {
 pub(crate) enum Unwritten {
     /// It was based on a revision other than the winning one.
     Conflict,
-    /// The server has failed.
     Failed,
 }
 
@@ -83,7 +80,6 @@ impl Database {
         Self { state: state.into(), updates: watch::Sender::new(0) }
     }
 
-    /// Its state, locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // If a request panics, at worst its own edit is lost.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -125,7 +121,6 @@ pub(crate) struct State {
     undone: VecDeque<(u64, Box<str>, Rev, Box<str>)>,
     /// Edits to carry out later: after which write, the id, the revision and the edit.
     late: VecDeque<(u64, Box<str>, Rev, Edit)>,
-    /// Writes that were acknowledged.
     acknowledged: u64,
 }
 
@@ -135,7 +130,6 @@ impl State {
         self.docs.get(id)
     }
 
-    /// The number of live documents.
     pub(crate) fn live(&self) -> u64 {
         self.live
     }
@@ -211,7 +205,6 @@ impl State {
         self.liar.take()
     }
 
-    /// Takes back what [`State::take_liar`] lent out.
     pub(crate) fn give_back(&mut self, liar: Option<Liar>) {
         self.liar = liar;
     }
@@ -330,7 +323,6 @@ impl State {
         }
     }
 
-    /// The live documents by id.
     pub(crate) fn ordered(&mut self) -> (&Ordered, &IndexMap<Box<str>, Entry>) {
         let docs = &self.docs;
         let ordered = self.ordered.get_or_insert_with(|| {

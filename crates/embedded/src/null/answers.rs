@@ -3,7 +3,6 @@
 use super::request::{Kind, NO_ID, documents, ids};
 use crate::catalogue::Refused;
 
-/// The revision in every answer.
 pub(super) const REVISION: &str = "1-967a00dff5e02add41819138abb3284d";
 
 /// Length of the document in the answer to every `GET`, in bytes; greater if the id is long.
@@ -12,7 +11,6 @@ const DOCUMENT_BYTES: usize = 250;
 /// Digits reserved for a `Content-Length` that is only known at the end.
 const LENGTH_DIGITS: usize = 12;
 
-/// The parts of all answers.
 #[derive(Debug)]
 pub(super) struct Answers {
     /// From the status line to `Content-Length: `, for each status.
@@ -32,7 +30,6 @@ const DOCUMENT: &[u8] = b"{\"_id\":\"";
 const DONE: &[u8] = b"{\"ok\":true}\n";
 
 impl Answers {
-    /// Prepares all answers.
     pub(super) fn new() -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let head = |status: &str, more: &str| {

@@ -67,7 +67,6 @@ impl Script {
     }
 }
 
-/// A connection being served.
 struct Connection {
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,

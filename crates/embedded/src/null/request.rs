@@ -35,10 +35,8 @@ pub(super) enum Kind<'a> {
     Unframed,
 }
 
-/// The longest head accepted, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// The longest body accepted, in bytes.
 const MAX_BODY_BYTES: usize = 1 << 30;
 
 /// How far into a body its revision is searched for, in bytes.
