@@ -151,7 +151,6 @@ impl Mix {
         of.filter(|(kind, number)| *number > 0 || kind.weight() > Some(0))
     }
 
-    /// Replaces each number.
     fn map(self, of: impl FnMut(u64) -> u64) -> Self {
         Self(self.0.map(of))
     }

@@ -29,7 +29,6 @@ impl KeySequence {
     }
 }
 
-/// Creates the document `key`.
 #[inline]
 pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op {
     documents.write_id(key, pen.name());

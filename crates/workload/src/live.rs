@@ -158,7 +158,6 @@ impl Live {
         }
     }
 
-    /// Takes over all documents of `other`.
     pub(super) fn take_over(&mut self, other: &mut Self) {
         self.known.append(&mut other.known);
         self.lost.append(&mut other.lost);

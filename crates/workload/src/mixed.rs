@@ -158,7 +158,6 @@ impl MixedPlan {
 /// A connection is only opened if there are at least this many documents for each.
 const DOCUMENTS_EACH: u64 = 10;
 
-/// The largest weight.
 const MOST_WEIGHT: u64 = 1_000_000_000;
 
 /// A request for mixed operations.

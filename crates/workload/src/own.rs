@@ -177,7 +177,6 @@ pub(super) struct WithOwn {
     making: Option<(usize, u64)>,
     /// The sequence in progress: its index, and the number of its next step.
     under_way: Option<(usize, usize)>,
-    /// The values saved by its steps.
     saved: BTreeMap<String, Saved>,
     scratch: Vec<u8>,
 }

@@ -17,7 +17,6 @@ pub(super) struct Verifier<O> {
     finding: Option<Finding>,
 }
 
-/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verified {
     /// The result, for the record.
@@ -41,9 +40,7 @@ pub(super) fn verifier(
 /// The result for a document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
-    /// The result of the comparison.
     pub(super) check: Check,
-    /// Whether the document is gone.
     pub(super) gone: bool,
 }
 

@@ -30,7 +30,6 @@ impl IndexRows {
         Some(Self { name: name.to_owned(), rows, hasher, keys })
     }
 
-    /// The next document.
     pub(super) fn next(&mut self) -> Option<Key> {
         self.keys.next()
     }
@@ -65,7 +64,6 @@ impl IndexRows {
     }
 }
 
-/// All keys of a ledger.
 #[derive(Debug)]
 pub(super) struct KeysOf {
     ledger: Arc<Ledger>,

@@ -55,7 +55,6 @@ pub(super) struct Audit {
     rows: Option<IndexRows>,
 }
 
-/// What was found about one document.
 #[derive(Debug)]
 struct Compared {
     judged: Result<(), Failure>,

@@ -76,7 +76,6 @@ impl Ledger {
         part
     }
 
-    /// The known keys of a page.
     pub(super) fn keys(&self, page: u64) -> impl Iterator<Item = Key> {
         let last = self.pages.get(&page).into_iter().flat_map(|page| page.iter().enumerate());
         let known = last.filter(|(_, last)| **last != Last::Unknown);

@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 /// The state in which the last acknowledged write left a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
-    /// Nothing is known about it.
     Unknown,
     /// A write was sent, but nothing was acknowledged.
     Nothing,
@@ -73,7 +72,6 @@ impl Doubts {
         self.maybe.iter().rposition(|it| it.fate == Fate::Sent && same(it))
     }
 
-    /// Notes the fate of a write.
     fn note(&mut self, act: Act, version: u32, fate: Fate) {
         match self.sent(act, version) {
             Some(place) => self.maybe[place].fate = fate,

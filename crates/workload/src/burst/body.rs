@@ -10,7 +10,6 @@ use crate::{Original, same};
 const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
 /// The letters of a random body: six bits each, and none needs escaping in JSON.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// Letters from one draw.
 const LETTERS_PER_DRAW: usize = 10;
 /// The name of the only field of a burst's document.
 pub(super) const FIELD: &str = "body";
@@ -39,7 +38,6 @@ impl Bodies {
         self.naming.write(key, out);
     }
 
-    /// This version of a worker's document.
     pub(super) const fn body(&self, key: Key, version: u32) -> Body<'_> {
         Body { bodies: self, key, version }
     }

@@ -30,7 +30,6 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Worker number `key`.
     pub(super) const fn new(key: Key, bodies: Bodies) -> Self {
         Self {
             role: Role::Prepare,

@@ -9,7 +9,6 @@ use crate::mistake::{Flagged, Invalid};
 const MOST_LENGTH: u64 = 1 << 30;
 /// The longest prefix of a name, in bytes.
 const MOST_PREFIX: usize = 1_000;
-/// The longest pause, in seconds.
 const MOST_PAUSE_S: f64 = 366.0 * 86_400.0;
 const CURE: &str = "make the plan again, from its command line";
 

@@ -14,7 +14,6 @@ pub(super) struct Newest {
 }
 
 impl Newest {
-    /// Starts with this many stored records.
     pub(super) fn new(stored: u64) -> Self {
         let ahead = Mutex::default();
         Self { next: AtomicU64::new(stored), stored: AtomicU64::new(stored), ahead }

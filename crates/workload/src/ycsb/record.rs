@@ -37,12 +37,10 @@ impl Records {
         &self.fields
     }
 
-    /// All fields, by number.
     pub(super) const fn all(&self) -> Range<usize> {
         0..self.names.len()
     }
 
-    /// Appends the key of a record.
     #[inline]
     pub(super) fn key(&self, number: u64, out: &mut Vec<u8>) {
         self.keys.write(number, out);
@@ -52,7 +50,6 @@ impl Records {
         self.names[which].iter().map(String::as_str)
     }
 
-    /// Appends the text of a field.
     fn text(&self, key: &[u8], field: usize, stream: &mut Stream, out: &mut Vec<u8>) {
         if self.fields.integrity {
             self.integrity(key, field, out);

@@ -423,7 +423,6 @@ fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     }
 }
 
-/// Checks YCSB's conditions for data integrity.
 fn check_integrity(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     if !config.integrity {
         return;

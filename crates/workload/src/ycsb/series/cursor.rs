@@ -11,7 +11,6 @@ pub(super) struct Point {
     pub(super) key: usize,
     /// The index of each tag's value.
     pub(super) tags: Vec<usize>,
-    /// The point in time.
     pub(super) at: i64,
 }
 

@@ -21,7 +21,6 @@ pub(super) enum Value {
     Decimal(f64),
 }
 
-/// A query for one key.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     /// The index of the key.
@@ -87,7 +86,6 @@ impl Spelling {
         Self { table: table.to_owned(), keys, tag_keys, tag_values, slots }
     }
 
-    /// The value of a point.
     pub(super) fn value(&self, config: &SeriesConfig, point: &Point, draw: &mut Stream) -> Value {
         if config.integrity {
             let tags = point.tags.iter().enumerate();
