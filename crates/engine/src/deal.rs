@@ -86,7 +86,6 @@ impl ShardWork {
     }
 }
 
-/// The stage could not be run.
 struct NotRun;
 
 /// The threads of this process, with any workload.

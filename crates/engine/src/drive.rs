@@ -284,7 +284,6 @@ pub struct LaneResult<W> {
 }
 
 impl<W> LaneResult<W> {
-    /// A connection that was never opened.
     pub(super) fn unopened(lane: Lane<W>) -> Self {
         let Lane { connection, workload } = lane;
         let (times, first_sent_ns, first_late_ns) = (ConnectionTimes::default(), None, None);

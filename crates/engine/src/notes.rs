@@ -8,7 +8,6 @@ use crate::measure::{Ack, Recorder, Sample, Timing, document_hash};
 use crate::op::{Certainty, Class, Failure, Key, Op, Reply, Token};
 use std::collections::{BTreeMap, HashMap};
 
-/// How an operation ended.
 pub(super) type OpResult = Result<Reply, Failure>;
 
 /// Notes that a write is about to be sent, or what became of it. If there was no answer, nothing is

@@ -10,7 +10,6 @@ use std::collections::BinaryHeap;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// The pauses of a shard's connections.
 pub(super) struct Pauses {
     pace: Pace,
     shard: (usize, usize),
@@ -19,7 +18,6 @@ pub(super) struct Pauses {
     asleep: RefCell<Asleep>,
 }
 
-/// The paused connections.
 struct Asleep {
     /// The end of each pause, and its connection.
     until: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -43,7 +41,6 @@ impl Pauses {
         Self { pace, shard: share.shard, begun, asleep }
     }
 
-    /// Whether there are no pauses.
     #[inline]
     pub(super) const fn none(&self) -> bool {
         matches!(self.pace, Pace::Closed { think_ns: 0 })

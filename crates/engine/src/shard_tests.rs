@@ -29,7 +29,6 @@ use std::sync::mpsc::channel;
 
 const MS: Nanos = 1_000_000;
 
-/// This many reads.
 struct Reads(u64);
 
 impl Workload for Reads {

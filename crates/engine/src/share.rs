@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// How often waiting connections check whether they should stop.
 pub(super) const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 
-/// One shard's part of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// The shard's number, and how many there are.

@@ -9,7 +9,6 @@ use std::task::Waker;
 /// above the mean, as for a Poisson count.
 const SPARE: f64 = 3.0;
 
-/// The use of one shard's connections.
 #[derive(Debug)]
 pub(super) struct Usage {
     start: Nanos,
@@ -19,7 +18,6 @@ pub(super) struct Usage {
     seats: Vec<(Nanos, Crowd)>,
     /// Operations that hold a connection.
     in_use: u64,
-    /// Connections that are being opened.
     opening: u64,
     /// Once this many are in use, `grower` is woken; no limit if there are no more to open.
     alarm: u64,
@@ -147,9 +145,7 @@ pub(super) struct Need {
     pub(super) in_use: u64,
     /// Operations that are due and waiting for a connection.
     pub(super) waiting: u64,
-    /// Connections that are open.
     pub(super) open: u64,
-    /// Connections that are being opened.
     pub(super) opening: u64,
     /// For how long operations have held connections.
     pub(super) held: Held,

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// How a request ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestEnd<'a> {
     pub(super) part: Part,
@@ -51,11 +50,9 @@ pub(super) struct Connection {
     pub(super) spell: Option<Spell>,
 }
 
-/// The watch of one shard.
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) heartbeat: RefCell<Heartbeat>,
-    /// The last pause of the thread.
     pub(super) pause: Cell<Pause>,
     /// When the next beat is due: a thread that is late for it is in a pause.
     pub(super) next_beat: Cell<Nanos>,
