@@ -5,7 +5,7 @@ use crate::clock::SECOND_NS;
 use crate::journal::{Fate, Journal};
 use crate::measure::{BodyBytes, Histogram, Interval, Pulse, Wire};
 use crate::op::{Answered, Draft, Reason, Token, Unconfirmed};
-use crate::pace::Pace;
+use crate::pace::{Arrivals, Pace, Schedule, Segment};
 use crate::share::Share;
 use crate::workload::Workload;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -156,6 +156,79 @@ async fn a_failure_is_explained_and_what_a_check_found_out_is_counted() {
     assert_eq!(reasons.keys().copied().collect::<Vec<_>>(), [Failure::ServerError]);
     let verified = interval.kind(OpKind::Verify).unwrap();
     assert_eq!((verified.ok, verified.wire.failed_carried_out), (1, 1));
+}
+
+/// A server whose answers take 20 ms and are in one piece, with the kernel's timestamp. Whether
+/// each is the only one of its operation is what the driver says.
+struct Noted(bool);
+
+impl Session for Noted {
+    type Pen = Draft;
+
+    fn pen(&self) -> Draft {
+        Draft::default()
+    }
+
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
+
+    fn is_one_request(&self, _: &Op) -> bool {
+        self.0
+    }
+
+    async fn execute(&mut self, _: &Op, _: &mut Draft, probe: &mut Probe) -> Outcome {
+        probe.mark_send();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let now = probe.clock().now();
+        probe.mark_received_at(now);
+        Outcome::of(Ok(Reply::default()))
+    }
+}
+
+/// A read that is this part of an operation, once.
+struct OncePart(Option<Part>);
+
+impl Workload for OncePart {
+    fn next<P: Pen>(&mut self, _: &mut P) -> Next {
+        let Some(part) = self.0.take() else { return Next::End };
+        Next::Op(Op { part, ..Op::single(OpKind::Read, 7, None) })
+    }
+
+    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        Check::Unchecked
+    }
+}
+
+/// Where another request may have to follow an answer, the answer is read as soon as it comes.
+#[tokio::test(start_paused = true)]
+async fn a_shard_may_nap_only_during_operations_of_one_request() {
+    for (one_request, part, may) in
+        [(true, Part::Whole, true), (false, Part::Whole, false), (true, Part::First, false)]
+    {
+        let (sink, _source) = channel();
+        let mut shared = shared(sink);
+        let segments = vec![Segment { length_ns: 9 * SECOND_NS, from: 1.0, to: 1.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
+        let (start, stop) = (shared.start, shared.stop.clone());
+        shared.tickets = Tickets::new(shared.clock, stop, &pace, share, (start, Nanos::MAX));
+        // So far, all answers could have waited.
+        shared.tickets.expect(true, start);
+        let may_nap = || shared.tickets.answers_can_wait(start + SECOND_NS);
+        assert!(may_nap());
+        let (mut server, mut once) = (Noted(one_request), OncePart(Some(part)));
+        let mut first = Prepared::<Draft>::new(&mut once, server.pen());
+        let meanwhile = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            may_nap()
+        };
+        let driven = drive(&shared, 0, &mut server, &mut once, &mut first);
+        let (driven, meanwhile) = tokio::join!(driven, meanwhile);
+        assert!(driven.1.is_some(), "it was sent");
+        assert_eq!((meanwhile, may_nap()), (may, may), "{one_request} {part:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

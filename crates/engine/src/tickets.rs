@@ -282,8 +282,7 @@ impl Tickets {
         }
     }
 
-    /// Wakes waiting connections when operations become due, or when their pauses are over. Runs
-    /// until the stage is over.
+    /// Wakes connections when operations become due or pauses are over, until the stage is over.
     ///
     /// # Errors
     /// Returns an error if the operating system cannot create a timer.
@@ -506,6 +505,13 @@ mod tests {
     use crate::nap::AWAKE_NS;
     use crate::pace::{Arrivals, Schedule, Segment};
     use std::time::Duration;
+
+    impl Tickets {
+        /// Whether the shard may nap at `now` if a connection is free.
+        pub(crate) fn answers_can_wait(&self, now: Nanos) -> bool {
+            self.queue.as_ref().is_some_and(|queue| queue.borrow().naps.allowed(now))
+        }
+    }
 
     #[test]
     fn what_falls_due_when_the_time_is_over_is_not_offered() {
