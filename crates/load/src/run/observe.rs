@@ -105,7 +105,6 @@ impl Shared {
     }
 }
 
-/// The work of this thread.
 struct Work {
     asks: Asks,
     shared: Shared,

@@ -32,7 +32,6 @@ pub(super) trait Source {
         u32::MAX
     }
 
-    /// Whether it has already received more.
     fn has_more(&self) -> bool {
         false
     }

@@ -27,7 +27,6 @@ use std::time::Duration;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// The threads of this process.
 struct Threads<'a> {
     intervals: Receiver<Interval>,
     start: Arc<Start>,

@@ -99,7 +99,6 @@ pub(super) struct LinkJob {
     pub(super) before: Vec<usize>,
 }
 
-/// The work of this thread.
 struct Work {
     places: Vec<Driver>,
     links: Vec<LinkJob>,

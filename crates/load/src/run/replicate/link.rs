@@ -31,7 +31,6 @@ const QUIET_SHARE: u64 = 3;
 /// How long the last comparison may take once the time is up, in nanoseconds.
 const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
 
-/// What was found about a link.
 #[derive(Default)]
 pub(super) struct FoundLink {
     pub(super) markers: Markers,
@@ -420,7 +419,6 @@ impl Quiet {
     }
 }
 
-/// Converts nanoseconds to seconds.
 fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }

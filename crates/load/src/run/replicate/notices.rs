@@ -9,7 +9,6 @@ pub(super) const STEP: Duration = Duration::from_millis(10);
 /// The load is still running.
 pub(super) const NOT_OVER: Nanos = Nanos::MAX;
 
-/// Messages to the thread.
 #[derive(Debug)]
 pub(super) struct Notices {
     /// When the load ended; [`NOT_OVER`] until then.
@@ -24,7 +23,6 @@ impl Notices {
         Some(self.over_at.load(Ordering::Acquire)).filter(|at| *at != NOT_OVER)
     }
 
-    /// Whether to give up at once.
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
