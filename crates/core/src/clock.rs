@@ -36,6 +36,7 @@ impl Clock {
     }
 
     /// Tokio's clock, which tests can pause. Must be made inside a runtime.
+    #[allow(clippy::disallowed_methods, reason = "the only place that reads tokio's clock")]
     pub fn virtual_time() -> Self {
         Self(Source::Virtual(tokio::time::Instant::now()))
     }
