@@ -294,6 +294,20 @@ fn first_name(path: &str) -> String {
     path.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect()
 }
 
+/// The offsets and names of the rooms that a file imports, and of what else it takes from the root.
+fn imported(file: &File) -> Vec<(usize, String)> {
+    if !ONE_ROOM.contains(&room_of(&file.path)) {
+        return root_names(&file.path, &file.shipped);
+    }
+    // The root of such a crate imports all names that its modules may use.
+    if !file.path.ends_with("/src/lib.rs") {
+        return Vec::new();
+    }
+    // With as many columns as before, so that offsets stay.
+    let code = file.shipped.replace("springload_core::", "          crate::");
+    root_names(&file.path, &code.replace("springload_", "    crate::"))
+}
+
 fn imports(file: &File, table: &Table) -> Vec<String> {
     let room = room_of(&file.path);
     let Some(allowed) = table.get(room) else {
@@ -304,15 +318,24 @@ fn imports(file: &File, table: &Table) -> Vec<String> {
         let cure = format!("`{room}` may not import `{name}`: move the code, or mend the table");
         file.complain(&file.shipped, at, &cure)
     };
-    // The root of such a crate imports all names that its modules may use.
-    let root =
-        ONE_ROOM.contains(&room).then(|| file.shipped.replace("springload_core::", "crate::"));
-    let names = match root {
-        Some(code) if file.path.ends_with("/src/lib.rs") => root_names(&file.path, &code),
-        Some(_) => Vec::new(),
-        None => root_names(&file.path, &file.shipped),
+    imported(file).into_iter().filter(|(_, name)| wrong(name)).map(complain).collect()
+}
+
+/// The imports that the table allows and no file needs. A room that may import everything is free
+/// to leave some out.
+fn idle_grants<'a>(files: impl Iterator<Item = &'a File>, table: &Table) -> Vec<String> {
+    let mut used = BTreeSet::new();
+    for file in files {
+        let names = imported(file).into_iter().map(|(_, name)| name);
+        used.extend(names.map(|name| (room_of(&file.path).to_owned(), name)));
+    }
+    let rooms = table.iter().filter(|(_, allowed)| allowed.len() < table.len());
+    let grants = rooms.flat_map(|(room, allowed)| allowed.iter().map(move |name| (room, name)));
+    let idle = grants.filter(|&(room, name)| !used.contains(&(room.clone(), name.clone())));
+    let say = |(room, name)| {
+        format!("ARCHITECTURE.md:1: `{room}` does not import `{name}`: take it out of the table")
     };
-    names.into_iter().filter(|(_, name)| wrong(name)).map(complain).collect()
+    idle.map(say).collect()
 }
 
 #[test]
@@ -323,6 +346,13 @@ fn rooms_import_only_what_the_table_allows() {
         assert!(unknown.is_empty(), "ARCHITECTURE.md: `{room}` may import unknown {unknown:?}");
     }
     check(|file| file.in_src() && !file.only_tests(), |file| imports(file, &table));
+}
+
+#[test]
+fn rooms_import_all_that_the_table_allows() {
+    let files = tree();
+    let shipped = files.iter().filter(|file| file.in_src() && !file.only_tests());
+    clean(&idle_grants(shipped, &import_table(&architecture())));
 }
 
 #[test]
@@ -346,6 +376,32 @@ fn a_wrong_import_is_found_in_every_form() {
     let found = |path: &str, code: &str| imports(&File::new(path, code), &table).len();
     assert_eq!(found("crates/driver/src/lib.rs", "use springload_core::{a, c};"), 1);
     assert_eq!(found("crates/driver/src/x.rs", "use crate::c::OfItsOwn;"), 0);
+    let alias = "use springload_driver as itself;\n\nuse springload_c as c;";
+    let complaints = imports(&File::new("crates/driver/src/lib.rs", alias), &table);
+    assert_eq!(complaints.len(), 1, "{complaints:?}");
+    assert!(complaints[0].starts_with("crates/driver/src/lib.rs:3: "), "{complaints:?}");
+}
+
+#[test]
+fn an_unused_grant_is_found() {
+    let doc = "## Layout\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n\
+         | driver | a, b |\n| c | everything |\n";
+    let table = import_table(doc);
+    let found = |files: &[(&str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(path, code)| File::new(path, code)).collect();
+        idle_grants(files.iter(), &table)
+    };
+    let b = ("src/b/x.rs", "use crate::a::X;");
+    let driver = ("crates/driver/src/lib.rs", "use springload_core::{a};\nuse springload_b as b;");
+    assert_eq!(found(&[b, driver]), [""; 0]);
+    let say = |room, name| {
+        format!("ARCHITECTURE.md:1: `{room}` does not import `{name}`: take it out of the table")
+    };
+    let idle = ("src/b.rs", "// crate::a\n#[cfg(test)] mod t { use crate::a; }");
+    assert_eq!(found(&[idle, driver]), [say("b", "a")]);
+    let own = ("crates/driver/src/x.rs", "use crate::b::OfItsOwn;");
+    let half = ("crates/driver/src/lib.rs", "use springload_core::a;");
+    assert_eq!(found(&[b, half, own]), [say("driver", "b")]);
 }
 
 /// Complains of other springload crates that are referred to by their own names: the table uses the
