@@ -237,3 +237,13 @@ fn mistakes_are_named_with_their_cure() {
     let one = springload(["compare", a, "--", broken.to_str().expect("UTF-8")]);
     one.refused(2, &["run.json"]);
 }
+
+#[test]
+fn a_run_that_is_named_beside_its_folder_counts_once() {
+    let folder = sides(1.0);
+    let [a, one, b] = ["a", "a/3", "b"].map(|it| folder.path().join(it).display().to_string());
+    let compared = springload(["compare", "--format", "json", &a, &one, "--", &b]);
+    let json: Value = serde_json::from_str(&compared.stdout).expect("JSON");
+    let runs = ["a", "b"].map(|side| json[side].as_array().map(Vec::len));
+    assert_eq!(runs, [Some(4), Some(4)], "{}", compared.stderr);
+}

@@ -134,6 +134,19 @@ fn a_link_to_a_run_is_no_second_run() {
 }
 
 #[test]
+fn a_run_that_is_named_beside_its_folder_counts_once() {
+    let folder = folder();
+    // By its path it sorts before the others, and not beside itself.
+    let one = folder.path().join("deep/er/95").display().to_string();
+    let text = trend(folder.path(), &[&one]);
+    assert!(text.stdout.contains("12 runs of one plan"), "{}", text.stdout);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&one, &link).expect("a link");
+    let text = springload(["trend", &one, &link.display().to_string()]);
+    assert!(text.stdout.contains("1 run"), "{} {}", text.stdout, text.stderr);
+}
+
+#[test]
 fn runs_of_arrivals_with_other_seeds_are_of_one_plan() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for seed in ["1", "2"] {

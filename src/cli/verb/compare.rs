@@ -4,7 +4,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
-use crate::cli::verb::found::{Found, find};
+use crate::cli::verb::found::{Found, find, once, real};
 use crate::cli::verb::reading::record;
 use crate::compare::{CompareAsked, ComparedRun, Comparison, compare};
 use crate::plan::{BadValue, Invalid, Quantity};
@@ -180,17 +180,16 @@ fn read(
         // As with a baseline, a run that is named itself counts in any case, one of many may not.
         let own = name.join("run.json");
         match &these[..] {
-            [(_, file)] if !name.is_dir() => named.push(file.clone()),
-            _ if own.is_file() => named.push(own),
+            [(_, file)] if !name.is_dir() => named.push(real(file)),
+            _ if own.is_file() => named.push(real(&own)),
             _ => {}
         }
         found.extend(these);
     }
-    found.sort();
-    found.dedup_by(|one, other| one.1 == other.1);
+    once(&mut found);
     let (mut runs, mut unfit) = (Vec::new(), Vec::new());
     for (name, file) in found {
-        let is_named = named.contains(&file);
+        let is_named = named.contains(&real(&file));
         let problem = match record(&file) {
             Ok(record) => {
                 let problem = record.unfit().filter(|_| !is_named);

@@ -27,7 +27,6 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
             Invalid::new(flag, problem, "give a folder with runs")
         };
         walk(name, name, DEPTH, &mut found).map_err(top)?;
-        found.sort();
         once(&mut found);
         return Ok(found);
     }
@@ -47,11 +46,17 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     Ok(vec![(name.display().to_string(), file)])
 }
 
-/// Removes duplicates: a link, such as `latest`, does not count as a second run.
+/// Sorts by name and removes duplicates: a link, such as `latest`, does not count as a second run,
+/// nor does one that is named beside its folder.
 pub(super) fn once(found: &mut Found) {
+    found.sort();
     let mut seen = BTreeSet::new();
-    let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    found.retain(|(_, file)| seen.insert(own(file)));
+    found.retain(|(_, file)| seen.insert(real(file)));
+}
+
+/// The path of a file without links.
+pub(super) fn real(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
 /// The records in `folder`, named by their paths relative to `top`.

@@ -6,7 +6,7 @@ use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::verb::compare::quantities;
-use crate::cli::verb::found::{Found, find};
+use crate::cli::verb::found::{Found, find, once};
 use crate::cli::verb::reading::record;
 use crate::plan::{Invalid, Quantity};
 use crate::report::{Look, shown};
@@ -65,8 +65,7 @@ impl TrendVerb {
         for name in what {
             found.extend(find(name, "DIR")?);
         }
-        found.sort();
-        found.dedup_by(|one, other| one.1 == other.1);
+        once(&mut found);
         let (mut points, mut left_out) = (Vec::new(), Vec::new());
         for (name, file) in found {
             match point(&name, &file, wanted) {
