@@ -152,12 +152,9 @@ const HABITS: &[Habit] = &[
     Habit { names: "list-formats formats", flags: "--format" },
 ];
 
-/// What other tools call the flag for an address, which is an argument here, ...
+/// What other tools call the flag for an address, which is an argument here.
 const ADDRESS: &str = "url target host hosts server address uri endpoint endpoints node nodes \
     hostname h p port database dbname db-name";
-/// ... and the verbs that take it as their first argument.
-const ADDRESSED: [&str; 10] =
-    ["run", "burst", "sweep", "http", "shell", "max", "ab", "drill", "replicate", "audit"];
 
 /// What other tools call a verb, and what to do instead.
 const VERBS_OF_OTHERS: [(&str, &str); 4] = [
@@ -192,6 +189,21 @@ fn has(names: &str, name: &str) -> bool {
     names.split_ascii_whitespace().any(|it| it == name)
 }
 
+/// The arguments that a verb requires before the address, if it takes one. The verbs of other tools
+/// have their own flags for it.
+fn before_address(all: &[Flags], verb: &str) -> Option<String> {
+    let (.., command) = all.iter().find(|it| it.0 == verb && it.1 != Family::Dialect)?;
+    let mut before = String::new();
+    for argument in command.get_positionals() {
+        match argument.get_id().as_str() {
+            "target" | "urls" => return Some(before),
+            id if argument.is_required_set() => before += &(id.to_uppercase() + " "),
+            _ => {}
+        }
+    }
+    None
+}
+
 fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
     let flag = word.split(['=', ' ']).next().unwrap_or_default();
     let name = flag.trim_start_matches('-');
@@ -199,10 +211,12 @@ fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
     let alone = flag == single && name.len() > 1;
     let by = |name: &str| HABITS.iter().find(|it| has(it.names, name));
     let habit = by(&single).filter(|_| alone);
-    if habit.is_none() && has(ADDRESS, name) && ADDRESSED.contains(&verb) {
+    if habit.is_none()
+        && has(ADDRESS, name)
+        && let Some(before) = before_address(all, verb)
+    {
         return Some(format!(
-            "give the address as the first argument: springload {verb} {}",
-            if verb == "audit" { "RUN ADDRESS" } else { "ADDRESS" }
+            "give the address as the first argument: springload {verb} {before}ADDRESS"
         ));
     }
     let habit = habit.or_else(|| by(name))?;
@@ -432,6 +446,20 @@ mod tests {
         }
         for name in ADDRESS.split_ascii_whitespace() {
             assert!(seen.insert(name), "{name} is an address, too");
+        }
+    }
+
+    #[test]
+    fn verbs_with_an_address_say_where_it_goes_and_others_do_not() {
+        let all = verbs();
+        let of = |verb: &str| cure_among(&all, "--hosts", verb);
+        for verb in ["run", "burst", "sweep", "http", "shell", "max", "ab", "drill", "replicate"] {
+            assert!(of(verb).is_some_and(|it| it.ends_with(&format!(" {verb} ADDRESS"))), "{verb}");
+        }
+        assert!(of("clean").is_some_and(|it| it.ends_with(" clean ADDRESS")));
+        assert!(of("audit").is_some_and(|it| it.ends_with(" audit RUN ADDRESS")));
+        for verb in ["list", "report", "k8s", "serve", "siege"] {
+            assert_eq!(of(verb), None, "{verb}");
         }
     }
 
