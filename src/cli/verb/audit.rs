@@ -175,10 +175,10 @@ impl Audit {
             timeout_ns: self.timeout,
             give_up_ns: self.patience.give_up,
             thresholds: self.output.fail_if.clone(),
+            audited: Some(record.plan),
             ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))
         };
-        let plan = check(&spec)?;
-        Ok((plan.auditing(record.plan), Arc::new(journal)))
+        Ok((check(&spec)?, Arc::new(journal)))
     }
 }
 

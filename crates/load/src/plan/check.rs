@@ -28,7 +28,11 @@ use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, del
 /// Returns every mistake found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let drilled = spec.drill.as_ref().map(|asked| check_drill::complete(spec, asked));
-    check_complete(drilled.as_ref().unwrap_or(spec))
+    let plan = check_complete(drilled.as_ref().unwrap_or(spec))?;
+    Ok(match &spec.audited {
+        Some(of) => plan.auditing(of),
+        None => plan,
+    })
 }
 
 /// As [`check`], once a drill's additions have been made.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::driver::Secret;
 use crate::plan::SchemaSource;
+use crate::schema::Ids;
 use crate::workload::mixed::{CrudOrder, MixedDemand};
 use crate::workload::{DocumentsAsked, FillDemand, Mix};
 use std::sync::Arc;
@@ -196,4 +197,22 @@ fn time_series_are_refused_where_keys_have_no_order() {
     }
     assert!(!refused("basic"));
     assert!(!refused("http://h"));
+}
+
+#[test]
+fn the_audit_of_an_earlier_run_expects_the_documents_of_that_run() {
+    let text = |it: &str| it.to_owned();
+    let own = SchemaSource::Text { name: text("own"), text: text(r#"{"a": "b"}"#) };
+    let schemas = vec![("--schema", own, 2)];
+    let ids = Ids::Random { salt: 3 };
+    let earlier = check(&PlanSpec { seed: 7, ids, schemas, ..asked().spec() }).unwrap();
+    let earlier = earlier.into_record();
+    let (alone, audited) = (check(&asked().spec()).unwrap(), Some(earlier.clone()));
+    let audit = check(&PlanSpec { audited, ..asked().spec() }).unwrap();
+    assert!(!alone.audit && audit.audit);
+    assert_eq!((audit.seed, &audit.ids), (7, &earlier.ids));
+    assert_eq!(audit.schemas, earlier.schemas);
+    // Everything else is that of the audit itself.
+    assert_eq!(audit.stages, alone.stages);
+    assert!(alone.seed == 1 && alone.ids != earlier.ids && alone.schemas != earlier.schemas);
 }

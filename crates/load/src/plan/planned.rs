@@ -233,9 +233,9 @@ impl Plan {
     }
 
     /// The plan of an audit of the documents written by a run of plan `of`.
-    pub fn auditing(self, of: PlanRecord) -> Self {
-        let PlanRecord { seed, ids, schemas, .. } = of;
-        Self(PlanRecord { audit: true, seed, ids, schemas, ..self.0 })
+    pub(super) fn auditing(self, of: &PlanRecord) -> Self {
+        let (ids, schemas) = (of.ids.clone(), of.schemas.clone());
+        Self(PlanRecord { audit: true, seed: of.seed, ids, schemas, ..self.0 })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::drill::DrillSpec;
 use super::observe::ObserveSpec;
-use super::planned::FillPlan;
+use super::planned::{FillPlan, PlanRecord};
 use super::probe::ProbePlan;
 use super::replication::ReplicateSpec;
 use super::schemas::SchemaSource;
@@ -100,6 +100,8 @@ pub struct PlanSpec {
     pub verify: bool,
     /// Note every acknowledged write, and look for it at the end.
     pub audit: bool,
+    /// The plan of the earlier run whose writes are looked for, if the work is an audit of one.
+    pub audited: Option<PlanRecord>,
     /// Documents that are written beside the load and looked for.
     pub probe: Option<ProbePlan>,
     /// Followers of the changes beside the load.
@@ -152,6 +154,7 @@ impl PlanSpec {
             fill: FillPlan::default(),
             verify: false,
             audit: false,
+            audited: None,
             probe: None,
             follow: None,
             drill: None,
