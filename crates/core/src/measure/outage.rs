@@ -236,6 +236,16 @@ impl OutageLog {
         self.reached.convert(from, to);
     }
 
+    /// How long passed from one success to the next on average, of `successes` in a stage that took
+    /// `elapsed_ns` until `end`. If nothing succeeded at the end of it, how long that went on says
+    /// nothing about chance.
+    pub fn gap_ns(&self, successes: u64, elapsed_ns: Nanos, end: Nanos) -> Nanos {
+        let down = self.down.without(&self.served);
+        let last = down.bounds().last().filter(|(_, to)| to + LEAST_NS >= end);
+        let dead_ns = last.map_or(0, |(from, to)| to - from);
+        elapsed_ns.saturating_sub(dead_ns).checked_div(successes).unwrap_or(0)
+    }
+
     /// When operations failed and none succeeded. If an operation succeeds every `gap_ns`, a few
     /// may fail in a row by chance.
     pub fn spans(&self, gap_ns: Nanos) -> Spans {
@@ -450,6 +460,22 @@ mod tests {
         let total_s = |gap_ms: u64| log.spans(gap_ms * MS).total_ns() as f64 / 1e9;
         assert!((total_s(135) - 0.405).abs() < 1e-6, "three gaps are none by chance");
         assert!(total_s(136) < 1e-9);
+    }
+
+    /// With three successes, then nothing.
+    #[test]
+    fn few_successes_do_not_hide_that_a_server_died_for_good() {
+        let gap_ms = |from_ms: u64, to_ms: u64| {
+            let mut log = OutageLog::default();
+            log.down.add(from_ms * MS, to_ms * MS);
+            log.gap_ns(3, 3_000 * MS, 3_000 * MS) / MS
+        };
+        assert_eq!(gap_ms(30, 3_000), 10);
+        assert_eq!(gap_ms(30, 2_990), 13, "connections end one after the other");
+        assert_eq!(gap_ms(30, 2_980), 1_000, "it came back");
+        assert_eq!(gap_ms(2_400, 3_000), 800);
+        assert_eq!(OutageLog::default().gap_ns(3, 3_000 * MS, 3_000 * MS), 1_000 * MS);
+        assert_eq!(OutageLog::default().gap_ns(0, 3_000 * MS, 3_000 * MS), 0);
     }
 
     #[test]

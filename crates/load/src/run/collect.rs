@@ -320,8 +320,8 @@ impl Collected {
         let mut holding = Spans::default();
         self.threads.iter().for_each(|thread| holding.merge(&thread.holding));
         let service = answers.service;
-        let gap_ns = (known.elapsed_s * 1e9) as Nanos / service.len().max(1);
-        let mut away = outage.spans(if service.is_empty() { 0 } else { gap_ns });
+        let elapsed_ns = (known.elapsed_s * 1e9) as Nanos;
+        let mut away = outage.spans(outage.gap_ns(service.len(), elapsed_ns, start + elapsed_ns));
         let cut_off = outage.cut_off(&away);
         if let Some(silences) = self.silences.as_ref().filter(|_| !known.load.open) {
             let least_ns = silence_ns(service, self.lanes.len());
