@@ -95,7 +95,7 @@ failed=0 flaky=0
 while read -r program name _; do
     log=$logs/$name.log
     grep -q '^status 0$' "$log" && continue
-    tests=$(sed -n '/^failures:$/,/^test result/s/^    \([^ ]*\)\( (line [0-9]*)\)\{0,1\}$/\1/p' "$log" | sort -u)
+    tests=$(sed -n 's/^test \([^ ]*\)\( - should panic\)\{0,1\} \.\.\. FAILED.*/\1/p' "$log" | sort -u)
     if [ "$name" = doc ] || [ -z "$tests" ]; then
         printf '\n== %s\n' "$name"
         tail -n 60 "$log"
