@@ -24,6 +24,7 @@ mod sequence;
 mod spec;
 mod stage;
 mod target;
+mod terms;
 mod threshold;
 mod units;
 mod urls;
@@ -53,6 +54,7 @@ pub use spec::{LoadSpec, PlanSpec};
 #[cfg(feature = "schema")]
 pub use stage::STAGE_NAME;
 pub use stage::StagePlan;
+pub use terms::in_words;
 pub use threshold::{Comparison, Limit, Threshold};
 pub use units::{MixAsked, count, duration_ns, label, mix, rate, size};
 pub use urls::{METHODS, UrlSource, expand, within};

@@ -8,6 +8,7 @@ use super::probe::ProbePlan;
 use super::replication::ReplicatePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
+use super::terms::differences;
 use super::threshold::{Limit, Threshold};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
@@ -302,29 +303,10 @@ impl PlanRecord {
         members
     }
 
-    /// How the essences of two plans differ, as `PATH BEFORE → AFTER`.
-    pub fn differs_from(&self, before: &Self) -> Vec<String> {
-        self.differs_by(BaselineBy::Plan, before)
-    }
-
-    /// The same for the members that a baseline must have in common.
+    /// How two plans differ in what a baseline must have in common with the run, as `SETTING BEFORE
+    /// → AFTER`.
     pub fn differs_by(&self, by: BaselineBy, before: &Self) -> Vec<String> {
-        let leaves = |plan: &Self| {
-            let mut leaves = BTreeMap::new();
-            for (name, value) in plan.essence_by(by) {
-                leaves_of(name, &value, &mut leaves);
-            }
-            leaves
-        };
-        let (old, new) = (leaves(before), leaves(self));
-        let paths = old.keys().chain(new.keys().filter(|path| !old.contains_key(*path)));
-        let shown = |value: Option<&String>| value.map_or("nothing", |it| it.as_str()).to_owned();
-        let one = |path: &String| {
-            let (before, after) = (old.get(path), new.get(path));
-            let words = || format!("{path} {} → {}", shown(before), shown(after));
-            (before != after).then(words)
-        };
-        let mut all: Vec<String> = paths.filter_map(one).collect();
+        let mut all = differences(&before.essence_by(by), &self.essence_by(by));
         let more = all.len().saturating_sub(MOST_LISTED);
         all.truncate(MOST_LISTED);
         all.extend((more > 0).then(|| format!("{more} more")));
@@ -399,23 +381,6 @@ fn without_hosts(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(without_hosts),
         other => without_addresses(other),
-    }
-}
-
-fn leaves_of(path: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                leaves_of(format!("{path}.{name}"), value, leaves);
-            }
-        }
-        Value::Array(items) => {
-            for (place, value) in items.iter().enumerate() {
-                leaves_of(format!("{path}.{place}"), value, leaves);
-            }
-        }
-        Value::String(text) => _ = leaves.insert(path, text.clone()),
-        other => _ = leaves.insert(path, other.to_string()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What differs between the two sides, and within one of them.
 
 use super::{ComparedRun, Differs};
-use crate::plan::flags;
+use crate::plan::{flags, in_words};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -68,19 +68,22 @@ fn plans(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
         one.difference(other).cloned().collect::<Vec<_>>().join(" ")
     };
     let (a_only, b_only) = (only(&of_a, &of_b), only(&of_b, &of_a));
-    let (of_a, of_b) = (leaves_of(a), leaves_of(b));
     let differing = format!("{a_only}{b_only}");
-    if of_a != of_b && !differing.is_empty() {
+    if leaves_of(a) != leaves_of(b) && !differing.is_empty() {
         return vec![Differs { what: "command".to_owned(), a: a_only, b: b_only }];
     }
-    let paths: BTreeSet<&String> = of_a.iter().chain(&of_b).map(|(path, _)| path).collect();
+    let settings = |side: &[ComparedRun]| -> BTreeSet<(String, String)> {
+        side.iter().flat_map(|run| in_words(&run.plan)).collect()
+    };
+    let (of_a, of_b) = (settings(a), settings(b));
+    let names: BTreeSet<&String> = of_a.iter().chain(&of_b).map(|(name, _)| name).collect();
     let value = |of: &BTreeSet<(String, String)>, wanted: &String| {
-        let own = of.iter().filter(|(path, _)| path == wanted);
+        let own = of.iter().filter(|(name, _)| name == wanted);
         own.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let pairs = paths.into_iter().map(|path| {
-        let (a, b) = (value(&of_a, path), value(&of_b, path));
-        Differs { what: path.clone(), a, b }
+    let pairs = names.into_iter().map(|name| {
+        let (a, b) = (value(&of_a, name), value(&of_b, name));
+        Differs { what: name.clone(), a, b }
     });
     let mut all: Vec<Differs> = pairs.filter(|it| it.a != it.b).collect();
     let more = all.len().saturating_sub(MOST);
