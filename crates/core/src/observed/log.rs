@@ -1,7 +1,7 @@
 //! The answers of servers as they arrive: counts become rates, missing answers become gaps, and a
 //! day takes no more rows than ten minutes.
 
-use super::{Activity, Column, Meter, Observed, Reading, Source, Table, Task};
+use super::{Activity, Column, Evicted, Meter, Observed, Reading, Source, Table, Task};
 use crate::measure::Served;
 use crate::op::plain;
 use std::collections::BTreeMap;
@@ -50,6 +50,8 @@ struct Known {
     answers: Vec<Answers>,
     first: Option<Served>,
     last: Option<Served>,
+    /// How many documents had been evicted at the first answer, and what had been at the last one.
+    evicted: Option<(u64, Evicted)>,
     /// Whether an answer was missed before the first one, or after the last one: then requests are
     /// missing from its counts.
     uncounted: [bool; 2],
@@ -113,6 +115,11 @@ impl ObservedLog {
             known.first.get_or_insert_with(|| served.clone());
             known.last = Some(served.clone());
             known.uncounted[1] = false;
+        }
+        if let Some(Evicted { documents, policy }) = &reading.evicted {
+            let before = known.evicted.as_ref().map_or(*documents, |(before, _)| *before);
+            let last = Evicted { documents: *documents, policy: one_line(policy) };
+            known.evicted = Some((before, last));
         }
         if let Some(tasks) = &reading.tasks {
             let tasks = &tasks[..tasks.len().min(MOST_ENTRIES)];
@@ -266,6 +273,12 @@ impl Known {
             (Some(first), Some(last)) if is_whole => last.since(first),
             _ => None,
         };
+        let evicted = self.evicted.as_ref().filter(|_| self.source.restarts_s.is_empty());
+        let evicted = evicted.map(|(before, last)| {
+            let documents = last.documents.saturating_sub(*before);
+            Evicted { documents, policy: last.policy.clone() }
+        });
+        let evicted = evicted.filter(|it| it.documents > 0);
         let tables = self.answers.iter().map(Answers::so_far);
         let tables = tables.filter(|it| !it.columns.is_empty()).collect();
         let nonsense = self.nonsense.as_ref().map(|(count, first)| match count {
@@ -274,7 +287,7 @@ impl Known {
         });
         let notes: Vec<String> = self.source.note.iter().cloned().chain(nonsense).collect();
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
-        Source { note, tables, served, ..self.source.clone() }
+        Source { note, tables, served, evicted, ..self.source.clone() }
     }
 }
 

@@ -201,6 +201,26 @@ fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_star
 }
 
 #[test]
+fn only_what_is_evicted_between_the_first_answer_and_the_last_is_counted() {
+    let reading_of = |documents| {
+        let evicted = Evicted { documents, policy: "policy lru\n".to_owned() };
+        Reading { evicted: Some(evicted), ..Reading::default() }
+    };
+    let mut log = log();
+    let evicted = |log: &ObservedLog| log.so_far().sources[0].evicted.clone();
+    assert_eq!(evicted(&log), None);
+    log.answered(0, 0, 1.0, &reading_of(500));
+    assert_eq!(evicted(&log), None, "before");
+    log.answered(0, 0, 2.0, &reading_of(510));
+    log.answered(0, 0, 3.0, &reading_of(512));
+    let policy = "policy lru ".to_owned();
+    assert_eq!(evicted(&log), Some(Evicted { documents: 12, policy }));
+    log.answered(0, 0, 4.0, &Reading { uptime_s: Some(9.0), ..reading_of(513) });
+    log.answered(0, 0, 5.0, &Reading { uptime_s: Some(1.0), ..reading_of(2) });
+    assert_eq!(evicted(&log), None, "what was counted is gone with the restart");
+}
+
+#[test]
 fn nonsense_is_left_out_and_reported_and_is_no_restart() {
     for nonsense in [-5.0, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut log = log();

@@ -1,5 +1,6 @@
 //! One number that a server keeps about itself, and one answer with several of them.
 
+use super::Evicted;
 use crate::measure::Served;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -88,6 +89,8 @@ pub struct Reading {
     pub of_all: bool,
     /// What it has served since its start, without the requests of this connection.
     pub served: Option<Served>,
+    /// What it has evicted since its start.
+    pub evicted: Option<Evicted>,
     /// Whether a falling count is no evidence that the others started again: some exporters call
     /// numbers counters that rise and fall.
     pub lone_counts: bool,

@@ -64,6 +64,20 @@ pub struct Source {
     /// polls; `None` if it does not count requests, or was restarted in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
+    /// What it evicted between its first and last response; absent if it evicted nothing, does not
+    /// tell, or was restarted in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<Evicted>,
+}
+
+/// Documents that a server removed by itself, because it had no memory left for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Evicted {
+    /// Their number.
+    pub documents: u64,
+    /// The server's setting of how it chooses them, such as `maxmemory-policy allkeys-lru`.
+    pub policy: String,
 }
 
 /// The responses to one kind of poll over time.

@@ -7,7 +7,7 @@ use super::log_in::asked;
 use super::{Keys, Pipe};
 use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;
-use crate::observed::{Meter, Reading, Task};
+use crate::observed::{Evicted, Meter, Reading, Task};
 use crate::op::Failure;
 use crate::{Local, Monitor, NoReading, Question};
 use std::rc::Rc;
@@ -74,9 +74,13 @@ fn reading_of(info: &str, server: &str) -> Reading {
     let goes_on = |(line, _): &(&str, &str)| number(line).is_some_and(|it| it > 0.0);
     let tasks = TASKS.into_iter().filter(goes_on);
     let tasks = tasks.map(|(_, kind)| Task { kind: kind.to_owned(), what: server.to_owned() });
+    let evicted = value(info, "evicted_keys").and_then(|it| it.parse().ok());
+    let policy = value(info, "maxmemory_policy").unwrap_or("unknown");
+    let policy = format!("maxmemory-policy {policy}");
     Reading {
         values: values.collect(),
         uptime_s: number("uptime_in_seconds"),
+        evicted: evicted.map(|documents| Evicted { documents, policy }),
         tasks: Some(tasks.collect()),
         ..Reading::default()
     }
@@ -165,6 +169,10 @@ mod tests {
         assert_eq!(reading.uptime_s, Some(77.0));
         let save = Task { kind: "rdb_save".to_owned(), what: "h:6379".to_owned() };
         assert_eq!(reading.tasks, Some(vec![save]));
+        assert_eq!(reading.evicted, None);
+        let info = format!("{info}maxmemory_policy:allkeys-lru\r\nevicted_keys:12\r\n");
+        let policy = "maxmemory-policy allkeys-lru".to_owned();
+        assert_eq!(reading_of(&info, "h").evicted, Some(Evicted { documents: 12, policy }));
         assert!(reading_of("", "h").values.is_empty());
     }
 }

@@ -1,9 +1,11 @@
-//! Warnings about probes and followers that ran beside the load.
+//! Warnings about what went on beside the load: probes, followers, and evictions by the server.
 
-use super::StageRecord;
 use super::code::{Code, DATA_WRONG, Warning};
-use crate::measure::VisibleBy;
-use crate::op::grouped;
+use super::{RunRecord, StageRecord};
+use crate::measure::{OperationSummary, VisibleBy};
+use crate::observed::Evicted;
+use crate::op::{Failure, OpKind, grouped};
+use std::collections::BTreeSet;
 
 /// How late the thread of followers may be without a warning, in microseconds: its timer alone has
 /// a granularity of one millisecond.
@@ -50,6 +52,29 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let message = format!("{left} probe documents could not be removed{why}");
         warn(Code::NotRemoved, message);
     }
+}
+
+/// Adds what the server evicted, if documents are missing: it may have removed them on purpose.
+pub(super) fn of_evictions(record: &RunRecord, stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let lost = |it: &OperationSummary| {
+        it.kind == OpKind::Verify && it.failures.contains_key(&Failure::Lost)
+    };
+    if !stage.operations.iter().any(lost) {
+        return;
+    }
+    let sources = record.observed.iter().flat_map(|it| &it.sources);
+    let evicted: Vec<&Evicted> = sources.filter_map(|it| it.evicted.as_ref()).collect();
+    let count: u64 = evicted.iter().map(|it| it.documents).sum();
+    if count == 0 {
+        return;
+    }
+    let nouns = record.nouns();
+    let (count, many) = (grouped(count), if count == 1 { nouns.one } else { nouns.many });
+    let policies: BTreeSet<&str> = evicted.iter().map(|it| it.policy.as_str()).collect();
+    let policies = policies.into_iter().collect::<Vec<_>>().join(", ");
+    let message =
+        format!("during the run, the server evicted {count} {many} to save memory ({policies})");
+    warnings.push(Warning { code: Code::DataWrong, stage: Some(stage.name.clone()), message });
 }
 
 /// Adds a warning if the compaction of a stage was refused, or has not finished.

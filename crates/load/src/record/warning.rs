@@ -65,15 +65,15 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         drilled::warnings(record, stage, &mut warnings);
         let accepted = record.plan.target.accepted_words();
         of_stage(stage, record.created(), nouns, accepted, &mut warnings);
+        beside::of_evictions(record, stage, &mut warnings);
         of_server(stage, &mut warnings);
         of_hints(stage, &mut warnings);
-        if let Some(message) = not_all_begun(record, stage) {
+        for (code, message) in [
+            (Code::NotAllBegun, not_all_begun(record, stage)),
+            (Code::FillTimedOut, record.fill_advice(stage)),
+        ] {
             let stage = Some(stage.name.clone());
-            warnings.push(Warning { code: Code::NotAllBegun, stage, message });
-        }
-        if let Some(message) = record.fill_advice(stage) {
-            let stage = Some(stage.name.clone());
-            warnings.push(Warning { code: Code::FillTimedOut, stage, message });
+            warnings.extend(message.map(|message| Warning { code, stage, message }));
         }
         let planned = record.plan_of(stage);
         if let Some(length_ns) = planned.and_then(|planned| planned.length_ns)

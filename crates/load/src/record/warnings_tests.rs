@@ -7,7 +7,8 @@ use crate::measure::{
     Compaction, Comparison, FollowedBy, Following, Latency, LinkEnd, Markers, Outage, ReplicaPlace,
     Replication, ReplicationLink, Span, Visibility, VisibleBy,
 };
-use crate::op::Way;
+use crate::observed::{Evicted, Observed, Source};
+use crate::op::{Failure, OpKind, Way};
 
 /// The warnings that a change adds to a stage in which nothing is wrong.
 fn warnings_after(change: impl FnOnce(&mut StageRecord)) -> Vec<(Code, String)> {
@@ -83,6 +84,40 @@ fn what_followers_missed_is_wrong_data_and_what_they_could_not_read_is_not() {
     assert_eq!(followed(vec![fine.clone()], 2_400).0, None);
     let slow = FollowedBy { lag: fixture::times(&[(60_000_000, 10_000)]), ..fine };
     assert_eq!(followed(vec![slow], 3_000).0, None);
+}
+
+#[test]
+fn evictions_are_named_where_documents_are_lost_and_only_there() {
+    let of = |lost: u64, evicted: &[(u64, &str)]| {
+        let mut record = fixture::without_failures(&[]);
+        let stage = fixture::crud(&mut record);
+        let mut verify = stage.operations[0].clone();
+        verify.kind = OpKind::Verify;
+        verify.failures.extend((lost > 0).then_some((Failure::Lost, lost)));
+        stage.operations.push(verify);
+        let source = |(documents, policy): &(u64, &str)| {
+            let policy = format!("maxmemory-policy {policy}");
+            let evicted = Some(Evicted { documents: *documents, policy });
+            Source { evicted, ..Source::default() }
+        };
+        let sources = evicted.iter().map(source).collect();
+        record.observed = Some(Observed { sources, ..Observed::default() });
+        record.conclude();
+        let wrong = record.warnings.iter().filter(|it| it.code == Code::DataWrong);
+        let words: Vec<String> = wrong.map(|it| it.message.clone()).collect();
+        (words, record.result().exit_status)
+    };
+    let (words, exit) = of(12, &[(1_200, "allkeys-lru"), (34, "allkeys-lru")]);
+    let evicted = "during the run, the server evicted 1,234 keys to save memory";
+    let evicted = evicted.replace("keys", "documents") + " (maxmemory-policy allkeys-lru)";
+    assert!(words[0].starts_with("data wrong: 12 lost, of "), "{words:?}");
+    assert_eq!((&words[1..], exit), (&[evicted][..], 6));
+    let (words, _) = of(1, &[(1, "volatile-ttl"), (0, "noeviction")]);
+    let policies = "maxmemory-policy noeviction, maxmemory-policy volatile-ttl";
+    let evicted = format!("the server evicted 1 document to save memory ({policies})");
+    assert!(words[1].ends_with(&evicted), "{words:?}");
+    assert_eq!(of(12, &[]).0.len(), 1, "it evicted nothing");
+    assert_eq!(of(0, &[(9, "allkeys-lru")]), (vec![], 0), "nothing of this run");
 }
 
 #[test]
