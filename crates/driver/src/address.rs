@@ -33,6 +33,14 @@ pub(super) struct AddressParts<'a> {
     pub(super) query: &'a str,
 }
 
+/// A parameter of an address.
+pub(super) struct Parameter<'a> {
+    /// All of it: `name=value`.
+    pub(super) text: &'a str,
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+}
+
 impl<'a> AddressParts<'a> {
     /// Splits the requested address.
     pub(super) fn of(asked: &'a TargetAsked, card: &Card) -> Result<Self, Invalid> {
@@ -53,12 +61,11 @@ impl<'a> AddressParts<'a> {
         Ok(Self { scheme, login, hosts, path: path.trim_matches('/'), query })
     }
 
-    /// The parameters: the whole text of each, its name and its value.
-    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-        let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
-        pairs.map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (pair, name, value)
+    pub(super) fn parameters(&self) -> impl Iterator<Item = Parameter<'a>> {
+        let texts = self.query.split('&').filter(|text| !text.is_empty());
+        texts.map(|text| {
+            let (name, value) = text.split_once('=').unwrap_or((text, ""));
+            Parameter { text, name, value }
         })
     }
 }

@@ -101,8 +101,8 @@ impl StandIn {
             listener.set_nonblocking(true)?;
             let node = stand_in.add_node(listener.local_addr()?, &quorum);
             let worker = stand_in.worker();
-            let own = (worker, Vec::new(), free.clone());
-            stand_in.spawn(accept(listener, own, Some(node)))?;
+            let acceptor = Acceptor::new(worker, Vec::new(), free.clone(), Some(node));
+            stand_in.spawn(acceptor.accept(listener))?;
         }
         let mut others = Vec::new();
         for _ in 1..options.threads.max(1) {
@@ -110,15 +110,15 @@ impl StandIn {
             others.push(sender);
             let worker = stand_in.worker();
             stand_in.spawn(async move {
-                while let Some((stream, number, place)) = arrivals.recv().await {
+                while let Some(Arrival { stream, number, slot }) = arrivals.recv().await {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        worker.serve(stream, number, place);
+                        worker.serve(stream, number, slot);
                     }
                 }
             })?;
         }
         let worker = stand_in.worker();
-        stand_in.spawn(accept(listener, (worker, others, free), first))?;
+        stand_in.spawn(Acceptor::new(worker, others, free, first).accept(listener))?;
         Ok(stand_in)
     }
 
@@ -215,8 +215,12 @@ impl Drop for StandIn {
     }
 }
 
-/// A connection with its number, and its slot among those that are open.
-type Arrival = (std::net::TcpStream, u64, Place);
+/// A connection that was accepted for another thread.
+struct Arrival {
+    stream: std::net::TcpStream,
+    number: u64,
+    slot: Slot,
+}
 
 /// A thread's part in serving.
 struct Worker {
@@ -224,84 +228,97 @@ struct Worker {
     served: Arc<Mutex<Histogram<u64>>>,
 }
 
-/// The slot of a connection among those served at the same time, and the node that it was accepted
-/// by, if there are several.
-type Place = (OwnedSemaphorePermit, Option<Node>);
-
-/// Serves a connection as long as its node is up.
-fn spawn(
-    connection: impl Future<Output = ()> + Send + 'static,
+/// The slot of a connection among those served at the same time.
+struct Slot {
     permit: OwnedSemaphorePermit,
+    /// The node that accepted the connection, if there are several.
     node: Option<Node>,
-) {
-    tokio::spawn(async move {
-        match node {
-            Some(node) => node.during(connection).await,
-            None => connection.await,
-        }
-        drop(permit);
-    });
+}
+
+impl Slot {
+    /// Serves a connection as long as its node is up.
+    fn spawn(self, connection: impl Future<Output = ()> + Send + 'static) {
+        let Self { permit, node } = self;
+        tokio::spawn(async move {
+            match node {
+                Some(node) => node.during(connection).await,
+                None => connection.await,
+            }
+            drop(permit);
+        });
+    }
 }
 
 impl Worker {
     /// Serves a connection, which frees its slot for another when it ends.
-    fn serve(&self, stream: TcpStream, number: u64, (permit, node): Place) {
+    fn serve(&self, stream: TcpStream, number: u64, slot: Slot) {
         count(&self.engine.tally().connections);
         // If this fails, answers may be delayed by 40 ms, but they arrive.
         let _ = stream.set_nodelay(true);
         match &self.engine {
             Engine::Couch(shared, gate) => {
                 let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
-                let connection = connection::serve(shared, gate, stream, number);
-                spawn(connection, permit, node);
+                slot.spawn(connection::serve(shared, gate, stream, number));
             }
             Engine::Null(script) => {
                 let connection =
                     null::serve(Arc::clone(script), Arc::clone(&self.served), stream, number);
                 // A client that closes the connection is not an error here.
-                spawn(async move { _ = connection.await }, permit, node);
+                slot.spawn(async move { _ = connection.await });
             }
         }
     }
 }
 
-/// Accepts connections whenever the node is up, and distributes them in turn to this thread and the
-/// `others`.
-async fn accept(
-    listener: TcpListener,
-    (worker, others, free): (Worker, Vec<mpsc::UnboundedSender<Arrival>>, Arc<Semaphore>),
+/// Accepts connections on one listener, and distributes them in turn to its thread and the others.
+struct Acceptor {
+    worker: Worker,
+    others: Vec<mpsc::UnboundedSender<Arrival>>,
+    free: Arc<Semaphore>,
+    /// The node of this listener, if there are several.
     node: Option<Node>,
-) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let number = AtomicU64::new(0);
-    let accept = |listener| accept_on(listener, (&worker, &others, &free), (&number, node.clone()));
-    match &node {
-        Some(node) => node.clone().listen(listener, accept).await,
-        None => accept(listener).await,
-    }
+    accepted: AtomicU64,
 }
 
-async fn accept_on(
-    listener: tokio::net::TcpListener,
-    (worker, others, free): (&Worker, &[mpsc::UnboundedSender<Arrival>], &Arc<Semaphore>),
-    (number, node): (&AtomicU64, Option<Node>),
-) {
-    loop {
-        let Ok(permit) = Arc::clone(free).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            // Most likely out of file descriptors: wait until some are free.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        let number = number.fetch_add(1, Ordering::Relaxed);
-        let place = (permit, node.clone());
-        let turn = number as usize % (others.len() + 1);
-        match turn.checked_sub(1).and_then(|turn| others.get(turn)) {
-            None => worker.serve(stream, number, place),
-            Some(other) => {
-                if let Ok(stream) = stream.into_std() {
-                    // The other thread only ends when this one does.
-                    let _ = other.send((stream, number, place));
+impl Acceptor {
+    fn new(
+        worker: Worker,
+        others: Vec<mpsc::UnboundedSender<Arrival>>,
+        free: Arc<Semaphore>,
+        node: Option<Node>,
+    ) -> Self {
+        Self { worker, others, free, node, accepted: AtomicU64::new(0) }
+    }
+
+    /// Accepts connections whenever the node is up.
+    async fn accept(self, listener: TcpListener) {
+        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+        let accept = |listener| self.accept_on(listener);
+        match &self.node {
+            Some(node) => node.clone().listen(listener, accept).await,
+            None => accept(listener).await,
+        }
+    }
+
+    async fn accept_on(&self, listener: tokio::net::TcpListener) {
+        let Self { worker, others, free, node, accepted } = self;
+        loop {
+            let Ok(permit) = Arc::clone(free).acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Most likely out of file descriptors: wait until some are free.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            let number = accepted.fetch_add(1, Ordering::Relaxed);
+            let slot = Slot { permit, node: node.clone() };
+            let turn = number as usize % (others.len() + 1);
+            match turn.checked_sub(1).and_then(|turn| others.get(turn)) {
+                None => worker.serve(stream, number, slot),
+                Some(other) => {
+                    if let Ok(stream) = stream.into_std() {
+                        // The other thread only ends when this one does.
+                        let _ = other.send(Arrival { stream, number, slot });
+                    }
                 }
             }
         }

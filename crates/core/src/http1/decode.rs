@@ -1,7 +1,7 @@
 //! Decodes an HTTP/1.1 answer as it arrives (RFC 9112), without doing any I/O.
 
 use super::chunked::Chunked;
-use super::head::{self, Framing, Head, MAX_HEAD};
+use super::head::{self, Framing, Head, MAX_HEAD, Parsed};
 use super::malformed::Malformed;
 use std::ops::Range;
 
@@ -111,13 +111,14 @@ impl Decoder {
     /// Reads the head, after any interim answers. Returns `false` if it is incomplete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
-            let Some((length, head, framing)) = head::parse(&buffer[self.start..])? else {
+            let Some(parsed) = head::parse(&buffer[self.start..])? else {
                 return if buffer.len() - self.start > MAX_HEAD {
                     Err(Malformed::HeadTooLarge)
                 } else {
                     Ok(false)
                 };
             };
+            let Parsed { length, head, framing } = parsed;
             let end = self.start + length;
             if head.status == 101 {
                 // This client never asks to switch protocols.

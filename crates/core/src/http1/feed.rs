@@ -1,7 +1,7 @@
 //! An answer that is read as it arrives, piece by piece, on a connection of its own.
 
 use super::chunked::Chunked;
-use super::head::{self, Framing, MAX_HEAD};
+use super::head::{self, Framing, MAX_HEAD, Parsed};
 use crate::net::{Endpoint, Stream};
 use std::future::poll_fn;
 use std::io;
@@ -119,7 +119,7 @@ impl Feed {
             if self.receive().await? == 0 {
                 return Err(closed());
             }
-            while let Some((length, head, framing)) =
+            while let Some(Parsed { length, head, framing }) =
                 head::parse(&self.buffer[..self.filled]).map_err(wrong)?
             {
                 self.buffer.copy_within(length..self.filled, 0);

@@ -78,30 +78,39 @@ enum Stop {
 /// The bytes are not a head.
 const WRONG: Stop = Stop::Malformed(Malformed::Head);
 
-/// Reads the head at the beginning of `bytes`: its length, its content, and the framing of the
-/// body; `None` if it is incomplete.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
+/// A head that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// In bytes.
+    pub(super) length: usize,
+    pub(super) head: Head,
+    /// How the end of the body is marked.
+    pub(super) framing: Framing,
+}
+
+/// Reads the head at the beginning of `bytes`; `None` if it is incomplete.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Parsed>, Malformed> {
     match read(bytes) {
         // The limit applies no matter how the bytes arrived.
-        Ok((length, ..)) if length > MAX_HEAD => Err(Malformed::HeadTooLarge),
+        Ok(Parsed { length, .. }) if length > MAX_HEAD => Err(Malformed::HeadTooLarge),
         Ok(read) => Ok(Some(read)),
         Err(Stop::Partial) => Ok(None),
         Err(Stop::Malformed(malformed)) => Err(malformed),
     }
 }
 
-fn read(bytes: &[u8]) -> Result<(usize, Head, Framing), Stop> {
+fn read(bytes: &[u8]) -> Result<Parsed, Stop> {
     let mut at = 0;
     while matches!(bytes.get(at), Some(b'\r' | b'\n')) {
         at = line_end(bytes, at)?;
     }
-    let (status, keep_alive);
-    (at, status, keep_alive) = status_line(bytes, at)?;
+    let StatusLine { end, status, keep_alive } = status_line(bytes, at)?;
+    at = end;
     let mut head = Head { status, keep_alive, ..Head::default() };
     let mut framing = Framing::default();
     for _ in 0..=MAX_HEADERS {
         if let b'\r' | b'\n' = byte(bytes, at)? {
-            return Ok((line_end(bytes, at)?, head, framing));
+            return Ok(Parsed { length: line_end(bytes, at)?, head, framing });
         }
         let idle = idle_name(&bytes[at..]);
         if idle > 0 {
@@ -138,9 +147,16 @@ fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Reads the status line at `at`: the start of the next line, the status, and whether this version
-/// of HTTP keeps connections open by default.
-fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
+struct StatusLine {
+    /// The start of the next line.
+    end: usize,
+    status: u16,
+    /// Whether this version of HTTP keeps connections open by default.
+    keep_alive: bool,
+}
+
+/// Reads the status line at `at`.
+fn status_line(bytes: &[u8], at: usize) -> Result<StatusLine, Stop> {
     const VERSION: &[u8] = b"HTTP/1.";
     let line = &bytes[at..];
     let known = line.len().min(VERSION.len());
@@ -167,7 +183,7 @@ fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
         b' ' => text_end(bytes, at + 13)?,
         _ => at + 12,
     };
-    Ok((line_end(bytes, end)?, status, keep_alive))
+    Ok(StatusLine { end: line_end(bytes, end)?, status, keep_alive })
 }
 
 /// The length of the name at the beginning of `line`, with its colon, if it is a common header that
@@ -348,7 +364,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The result of httparse for `bytes`.
-    fn reference(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
+    fn reference(bytes: &[u8]) -> Result<Option<Parsed>, Malformed> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(bytes) {
@@ -363,7 +379,7 @@ mod tests {
         for header in response.headers.iter() {
             heed(header.name.as_bytes(), header.value, &mut head, &mut framing)?;
         }
-        Ok(Some((length, head, framing)))
+        Ok(Some(Parsed { length, head, framing }))
     }
 
     #[test]
@@ -371,7 +387,7 @@ mod tests {
         let hints = |headers: &str| {
             let text = format!("HTTP/1.1 200 OK\r\n{headers}\r\n");
             let Hints { from_cache, retry_after } =
-                parse(text.as_bytes()).unwrap().unwrap().1.hints;
+                parse(text.as_bytes()).unwrap().unwrap().head.hints;
             (from_cache, retry_after)
         };
         for cached in [

@@ -112,6 +112,15 @@ impl<'a> Rows<'a> {
 
 pub(super) type Row<'a> = Vec<Value<'a>>;
 
+/// The part of an answer about its rows.
+struct Metadata<'a> {
+    columns: Option<Rc<[Column]>>,
+    /// How many columns there are.
+    width: u32,
+    /// Where the next page begins.
+    more: Option<&'a [u8]>,
+}
+
 impl<'a> Reader<'a> {
     /// Skips what precedes the message.
     fn skip(&mut self, flags: u8) -> Option<()> {
@@ -148,7 +157,7 @@ impl<'a> Reader<'a> {
     }
 
     fn rows(&mut self) -> Option<Rows<'a>> {
-        let (columns, width, more) = self.metadata()?;
+        let Metadata { columns, width, more } = self.metadata()?;
         let (count, bytes) = (self.int()?, self.0);
         // A value has at least four bytes.
         let least = (u64::from(count) * u64::from(width)).saturating_mul(4);
@@ -156,16 +165,14 @@ impl<'a> Reader<'a> {
         is_whole.then_some(Rows { columns, count, width, more, bytes })
     }
 
-    /// The columns of rows, how many there are, and where the next page begins.
-    #[allow(clippy::type_complexity, reason = "three parts of one message, taken apart at once")]
-    fn metadata(&mut self) -> Option<(Option<Rc<[Column]>>, u32, Option<&'a [u8]>)> {
+    fn metadata(&mut self) -> Option<Metadata<'a>> {
         let (flags, width) = (self.int()?, self.int()?);
         let more = if flags & 2 > 0 { self.value()? } else { None };
         let columns = match flags & 4 {
             0 => Some(self.columns(width, flags & 1 > 0)?.into()),
             _ => None,
         };
-        Some((columns, width, more))
+        Some(Metadata { columns, width, more })
     }
 
     fn prepared(&mut self) -> Option<Prepared> {
@@ -173,8 +180,8 @@ impl<'a> Reader<'a> {
         let (flags, count, keys) = (self.int()?, self.int()?, self.int()?);
         let key = (0..keys).map(|_| self.short()).collect::<Option<_>>()?;
         let wanted = self.columns(count, flags & 1 > 0)?;
-        let (found, ..) = self.metadata()?;
-        Some(Prepared { id, wanted, key, found: found.unwrap_or_default() })
+        let found = self.metadata()?.columns.unwrap_or_default();
+        Some(Prepared { id, wanted, key, found })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::consistency::{BatchKind, Consistency};
 use super::frame::MOST_PAGE;
 use super::schema;
-use crate::address::{AddressParts, decoded, has_port, is_host};
+use crate::address::{AddressParts, Parameter, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::net::TlsOptions;
 use crate::op::{Feature, OpKind};
@@ -190,7 +190,7 @@ impl CassandraPlan {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let parts = AddressParts::of(asked, &CARD)?;
         let mut options: Options = asked.options(&CARD)?;
-        for (_, name, value) in parts.parameters() {
+        for Parameter { name, value, .. } in parts.parameters() {
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }
         if parts.hosts.split(',').any(|host| !is_host(host)) {

@@ -21,6 +21,24 @@ pub struct CouchProber {
     node: Option<String>,
 }
 
+/// A request that looks for a document.
+struct Lookup {
+    method: &'static str,
+    /// Within the database.
+    path: String,
+    body: Option<Value>,
+}
+
+impl Lookup {
+    fn get(path: String) -> Self {
+        Self { method: "GET", path, body: None }
+    }
+
+    fn post(path: String, body: Value) -> Self {
+        Self { method: "POST", path, body: Some(body) }
+    }
+}
+
 impl CouchProber {
     /// One for each node of this database.
     pub(super) fn each(target: &CouchDb, mark: &str) -> Vec<Self> {
@@ -58,26 +76,23 @@ impl CouchProber {
         format!("/_design/{}_{way}", self.mark)
     }
 
-    /// The request that looks for a document in this way: method, path and body.
-    fn request(&self, way: Way, it: &Stored) -> (&'static str, String, Option<Value>) {
+    /// The request that looks for a document in this way.
+    fn lookup(&self, way: Way, it: &Stored) -> Lookup {
         let Stored { id, since, .. } = it;
         let key = encode_segment(&json!(id).to_string());
         match way {
-            Way::Get => ("GET", format!("/{}", encode_segment(id)), None),
-            Way::AllDocs => ("GET", format!("/_all_docs?key={key}"), None),
+            Way::Get => Lookup::get(format!("/{}", encode_segment(id))),
+            Way::AllDocs => Lookup::get(format!("/_all_docs?key={key}")),
             Way::Changes => {
                 let since = encode_segment(since);
                 let path = format!("/_changes?filter=_doc_ids&since={since}");
-                ("POST", path, Some(json!({ "doc_ids": [id] })))
+                Lookup::post(path, json!({ "doc_ids": [id] }))
             }
             Way::Find => {
                 let body = json!({ "selector": { FIELD: id }, "fields": ["_id"], "limit": 1 });
-                ("POST", "/_find".to_owned(), Some(body))
+                Lookup::post("/_find".to_owned(), body)
             }
-            Way::View => {
-                let path = format!("{}/_view/{NAME}?key={key}", self.design(way));
-                ("GET", path, None)
-            }
+            Way::View => Lookup::get(format!("{}/_view/{NAME}?key={key}", self.design(way))),
         }
     }
 
@@ -107,7 +122,7 @@ impl CouchProber {
 
     /// Looks in this way; returns the body, `Null` if there is no such document.
     async fn look(&mut self, way: Way, it: &Stored) -> Result<Value, AdminError> {
-        let (method, path, body) = self.request(way, it);
+        let Lookup { method, path, body } = self.lookup(way, it);
         let statuses: &[u16] = if way == Way::Get { &[200, 404] } else { &[200] };
         let (status, value) = self.ask(statuses, method, &path, body.as_ref()).await?;
         Ok(if status == 200 { value } else { Value::Null })

@@ -71,7 +71,7 @@ impl Worker {
                 ("Scan", request)
             };
             let answer = self.call(&from, first, &[], probe).await?;
-            let (count, last, more) = self.take_rows(answer, range, &from, want)?;
+            let Taken { count, last, more } = self.take_rows(answer, range, &from, want)?;
             found += count;
             if more && count == 0 {
                 let reason = "no rows, though the region has more".to_owned();
@@ -93,31 +93,30 @@ impl Worker {
         Ok(found)
     }
 
-    /// Checks the rows of an answer and keeps them. Returns how many there are, the last one if
-    /// any, and whether the region has more.
+    /// Checks the rows of an answer and keeps them.
     fn take_rows(
         &mut self,
         answer: Answer,
         range: &Range,
         from: &[u8],
         most: u32,
-    ) -> Result<(u32, Bytes, bool), Failure> {
+    ) -> Result<Taken, Failure> {
         let read = answer.message::<ScanResponse>().and_then(|said| {
             let own = |cell: &Cell<'_>| {
                 cell.family == &*self.shared.family && range.has_column(cell.qualifier)
             };
             let last = checked(&answer, &said.cells_per_result, from, own)?;
             let more = said.more_results_in_region.or(said.more_results).unwrap_or_default();
-            Some((said.cells_per_result, Bytes::copy_from_slice(last), more))
+            let (counts, last) = (said.cells_per_result, Bytes::copy_from_slice(last));
+            let count = u32::try_from(counts.len()).ok().filter(|count| *count <= most)?;
+            Some((counts, Taken { count, last, more }))
         });
-        let read = read.filter(|(counts, _, _)| counts.len() <= most as usize);
-        let Some((counts, last, more)) = read else {
+        let Some((counts, taken)) = read else {
             let reason = "not the rows that were asked for".to_owned();
             return Err(self.failed(Failure::Protocol, reason));
         };
-        let count = counts.len() as u32;
         self.scanned.push((answer, counts));
-        Ok((count, last, more))
+        Ok(taken)
     }
 
     /// The rows of the last scan, in JSON.
@@ -127,6 +126,15 @@ impl Worker {
         });
         documents.iter().map(Vec::as_slice).collect()
     }
+}
+
+/// The rows of one answer.
+struct Taken {
+    count: u32,
+    /// The last row; empty if there are none.
+    last: Bytes,
+    /// Whether the region has more.
+    more: bool,
 }
 
 /// A filter for columns whose names begin with this.

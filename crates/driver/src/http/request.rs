@@ -167,6 +167,15 @@ pub(super) struct Hop<'a> {
     pub(super) headers: &'a [u8],
 }
 
+/// What a redirect asks for.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    pub(super) prepared: Spelled,
+    pub(super) target: Vec<u8>,
+    /// Whether the body is sent again.
+    pub(super) with_body: bool,
+}
+
 /// An entry, ready to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {

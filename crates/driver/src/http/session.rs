@@ -3,7 +3,7 @@
 use super::carrier::{Carrier, Seats};
 use super::cookies::Cookies;
 use super::pen::HttpPen;
-use super::request::{Hop, Request, Spelled, judge};
+use super::request::{Hop, Redirect, Request, Spelled, judge};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
 use crate::http1::{Answer, Exchange, Noted, Payload, decoded, header_values};
@@ -184,15 +184,10 @@ impl HttpSession {
         }
     }
 
-    /// What a redirect asks for, if the last answer is one: the request, its target, and whether
-    /// the body is sent again. Follows the Fetch standard, "HTTP-redirect fetch": a POST that is
-    /// answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or 202
-    /// with a `Location` is not a redirect.
-    async fn redirect(
-        &mut self,
-        hop: &Hop<'_>,
-        status: u16,
-    ) -> Result<Option<(Spelled, Vec<u8>, bool)>, Failure> {
+    /// What a redirect asks for, if the last answer is one. Follows the Fetch standard,
+    /// "HTTP-redirect fetch": a POST that is answered with 301 or 302, and everything but HEAD
+    /// after 303, becomes a GET. A 201 or 202 with a `Location` is not a redirect.
+    async fn redirect(&mut self, hop: &Hop<'_>, status: u16) -> Result<Option<Redirect>, Failure> {
         if !self.shared.settings.follow || !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
         }
@@ -229,7 +224,7 @@ impl HttpSession {
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
         let prepared = Spelled::with_head(request, head, &self.shared.settings);
-        Ok(Some((prepared, target, !get)))
+        Ok(Some(Redirect { prepared, target, with_body: !get }))
     }
 
     /// Makes the request of `hop`, and those that its redirects lead to.
@@ -288,19 +283,19 @@ impl HttpSession {
                     break;
                 }
                 // Login data is only for servers in the list.
-                Ok(Some((request, _, true)))
+                Ok(Some(Redirect { prepared, with_body: true, .. }))
                     if self.log_in == LogInStep::Wanted
                         && with_body
                         && payload.bytes().len() > body_at
-                        && !self.shared.is_listed(request.request.server) =>
+                        && !self.shared.is_listed(prepared.request.server) =>
                 {
                     let why = "the log-in is redirected to a server that is not in the list";
                     (sum.result, self.unmet) = (Err(Failure::Protocol), Some(why.to_owned()));
                     break;
                 }
-                Ok(Some((request, at, body))) => {
-                    with_body &= body;
-                    (prepared, target) = (request, at);
+                Ok(Some(next)) => {
+                    with_body &= next.with_body;
+                    (prepared, target) = (next.prepared, next.target);
                     // The redirect of a log-in does not predict others.
                     if self.log_in != LogInStep::Wanted {
                         self.shared.redirected.store(true, Ordering::Relaxed);

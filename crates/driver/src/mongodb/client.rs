@@ -265,17 +265,29 @@ fn inserted(error: Option<Error>, batch: Batch, found: &mut Found) -> Result<Rep
         return Err(trouble::of_concern(&error));
     }
     let refused = many.write_errors.unwrap_or_default();
-    let refused = refused.into_iter().map(|it| (it.index, it.code, it.message));
-    Ok(rows(refused.collect(), batch, found))
+    let refused = refused.into_iter().map(|it| Refused::new(it.index, it.code, it.message));
+    Ok(rows(refused, batch, found))
 }
 
-/// The outcome of each document of a batch, some of which were refused: their places, with the code
-/// and the message.
-fn rows(refused: Vec<(usize, i32, String)>, batch: Batch, found: &mut Found) -> Reply {
+/// A document that was refused.
+struct Refused {
+    /// In its batch.
+    place: usize,
+    error: CallError,
+}
+
+impl Refused {
+    fn new(place: usize, code: i32, words: impl Into<String>) -> Self {
+        Self { place, error: CallError::new(trouble::of_code(code), words) }
+    }
+}
+
+/// The outcome of each document of a batch, some of which were refused.
+fn rows(refused: impl Iterator<Item = Refused>, batch: Batch, found: &mut Found) -> Reply {
     let mut refusals: Vec<Option<CallError>> = vec![None; batch.count];
-    for (place, code, words) in refused {
+    for Refused { place, error } in refused {
         if let Some(refusal) = refusals.get_mut(place) {
-            *refusal = Some(CallError::new(trouble::of_code(code), words));
+            *refusal = Some(error);
         }
     }
     let mut ended = false;
@@ -304,9 +316,9 @@ fn replaced(answer: &Document, batch: Batch, found: &mut Found) -> Result<Reply,
     let refused = answer.get_array("writeErrors").cloned().unwrap_or_default();
     let refused = refused.iter().filter_map(Bson::as_document).filter_map(|it| {
         let place = usize::try_from(it.get_i32("index").ok()?).ok()?;
-        Some((place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()))
+        Some(Refused::new(place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?))
     });
-    Ok(rows(refused.collect(), batch, found))
+    Ok(rows(refused, batch, found))
 }
 
 #[cfg(test)]
@@ -331,8 +343,8 @@ mod tests {
     fn refused_documents_are_known_by_their_places() {
         let stored = Ok(Token::default());
         let mut found = Found::default();
-        let refused = vec![(1, 11_000, "E11000 duplicate key".to_owned()), (9, 1, String::new())];
-        rows(refused, Batch { count: 3, ordered: false }, &mut found);
+        let refused = [Refused::new(1, 11_000, "E11000 duplicate key"), Refused::new(9, 1, "")];
+        rows(refused.into_iter(), Batch { count: 3, ordered: false }, &mut found);
         assert_eq!(found.rows, [stored, Err(Failure::Conflict), stored]);
         let (mut found, batch) = (Found::default(), Batch { count: 2, ordered: false });
         let answer = doc! {

@@ -1,7 +1,7 @@
 //! The target as planned: servers, a collection, and the options of the connection string.
 
 use super::indexes;
-use crate::address::{AddressParts, decoded, encoded};
+use crate::address::{AddressParts, Parameter, decoded, encoded};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
@@ -221,7 +221,7 @@ impl Options {
     /// library.
     fn read(&mut self, address: &AddressParts<'_>) -> Result<String, String> {
         let mut kept = Vec::new();
-        for (pair, name, value) in address.parameters() {
+        for Parameter { text, name, value } in address.parameters() {
             let flag =
                 || value.parse().map_err(|_| format!("{name} that is neither true nor false"));
             match name.to_ascii_lowercase().as_str() {
@@ -240,7 +240,7 @@ impl Options {
                 "retryreads" | "retrywrites" if value != "false" => {
                     return Err(format!("{name}, although nothing is ever retried,"));
                 }
-                _ => kept.push(pair),
+                _ => kept.push(text),
             }
         }
         Ok(kept.join("&"))

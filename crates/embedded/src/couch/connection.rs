@@ -39,7 +39,7 @@ pub(crate) async fn serve(
     if gate.is_open() {
         let patience = gate.patience();
         let service =
-            service_fn(|request| service::serve(Arc::clone(&shared), (peer, patience), request));
+            service_fn(|request| service::serve(Arc::clone(&shared), peer, patience, request));
         let io = TokioIo::new(stream);
         let _ = http.pipeline_flush(true).serve_connection(io, service).await;
     } else {
@@ -69,8 +69,8 @@ impl Connection {
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<ReplyBody>> {
         self.stream.mute(false);
         let read = self.clock.now();
-        let client = (self.peer, self.patience);
-        let serve = |request| service::serve(Arc::clone(&self.shared), client, request);
+        let (peer, patience) = (self.peer, self.patience);
+        let serve = |request| service::serve(Arc::clone(&self.shared), peer, patience, request);
         if service::is_exempt(&request) {
             return serve(request).await.map_err(io::Error::other);
         }

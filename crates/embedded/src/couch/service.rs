@@ -34,7 +34,8 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Returns an error if the body cannot be read completely: the connection can no longer be used.
 pub(crate) async fn serve(
     shared: Arc<SharedState>,
-    (peer, patience): (IpAddr, Duration),
+    peer: IpAddr,
+    patience: Duration,
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, hyper::Error> {
     let (parts, body) = request.into_parts();

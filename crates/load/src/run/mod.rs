@@ -193,7 +193,7 @@ pub fn run_with(
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
     let opening = Opening { acknowledged: acknowledged(plan, journal.as_ref()), ..opening };
-    let (target, facts, replicas) = open(plan, &opening, stop)?;
+    let Databases { target, facts, replicas } = open(plan, &opening, stop)?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
@@ -284,16 +284,21 @@ fn acknowledged(plan: &Plan, journal: Option<&Arc<Journal>>) -> Option<Acknowled
     }))
 }
 
+/// The databases of a run, open.
+struct Databases {
+    target: Driver,
+    /// About the server of the target.
+    facts: ServerFacts,
+    /// The others, if there is replication.
+    replicas: Option<Replicas>,
+}
+
 /// Opens the target of `plan`, and the other databases if there is replication.
-fn open(
-    plan: &Plan,
-    opening: &Opening,
-    stop: &Stop,
-) -> Result<(Driver, ServerFacts, Option<Replicas>), RunError> {
+fn open(plan: &Plan, opening: &Opening, stop: &Stop) -> Result<Databases, RunError> {
     let (target, facts) = block_on(stop, plan.target.open(opening))?;
     let replicas = Replicas::open(plan, opening, &target, &facts, stop);
     let replicas = or_undone(replicas, &target, None, stop)?;
-    Ok((target, facts, replicas))
+    Ok(Databases { target, facts, replicas })
 }
 
 /// Passes on `result`. If it is an error, removes the databases that were created: that was a

@@ -198,32 +198,33 @@ pub(super) fn title(source: &Source, column: &Column, several: bool) -> String {
     if several && !source.machine { format!("{} {title}", source.name) } else { title.to_string() }
 }
 
-/// The 99th percentile of each row of a stage with enough requests for it to mean something, in
-/// microseconds, with the row's first second and the one after its last.
-fn p99_by_second(stage: &StageRecord) -> Vec<(f64, f64, f64)> {
+/// The 99th percentile of a row, with its time in the stage.
+struct RowP99 {
+    from_s: f64,
+    to_s: f64,
+    p99_us: f64,
+}
+
+/// The 99th percentile of each row of a stage with enough requests for it to mean something.
+fn p99_by_second(stage: &StageRecord) -> Vec<RowP99> {
     let of_row = |row: &SeriesRow| {
         let mut times = Histogram::default();
         row.kinds.values().for_each(|kind| times.merge(&kind.response.get()));
-        let p99 = times.percentile(99.0) as f64 / 1e3;
-        let span = (f64::from(row.second), f64::from(row.end()));
-        (times.len() >= LEAST_REQUESTS).then_some((span.0, span.1, p99))
+        let p99_us = times.percentile(99.0) as f64 / 1e3;
+        let (from_s, to_s) = (f64::from(row.second), f64::from(row.end()));
+        (times.len() >= LEAST_REQUESTS).then_some(RowP99 { from_s, to_s, p99_us })
     };
     stage.series.rows.iter().filter_map(of_row).collect()
 }
 
 /// Each value of a column with the highest 99th percentile since the one before.
-fn pairs(
-    table: &Table,
-    column: &Column,
-    stage: &StageRecord,
-    p99: &[(f64, f64, f64)],
-) -> Vec<(f64, f64)> {
+fn pairs(table: &Table, column: &Column, stage: &StageRecord, p99: &[RowP99]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
     let mut since_s = f64::NEG_INFINITY;
     for (time_s, value) in table.at_s.iter().zip(&column.values) {
         let until_s = time_s - stage.began_s;
-        let within = p99.iter().filter(|(from, to, _)| *to > since_s && *from < until_s);
-        let highest = within.map(|(_, _, p99)| *p99).reduce(f64::max);
+        let within = p99.iter().filter(|it| it.to_s > since_s && it.from_s < until_s);
+        let highest = within.map(|it| it.p99_us).reduce(f64::max);
         // A rate over a time that began before the stage tells more about what came before.
         let is_within = until_s > 0.0 && (!column.meter.counted || since_s >= 0.0);
         if let (Some(value), Some(highest)) = (value, highest.filter(|_| is_within)) {

@@ -1,6 +1,6 @@
 //! Reads a plan file: its keys, and the words of the command line that its values become.
 
-use super::tables;
+use super::tables::{self, Definition, Wrong};
 use crate::cli::flags::credentials::has_password;
 use crate::cli::flags::schema_source;
 use crate::cli::refusal::mistake;
@@ -10,7 +10,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -37,11 +36,8 @@ pub(super) struct Setting<'a> {
     pub(super) named: Option<String>,
 }
 
-/// The mistake in a value, and the cure.
-type Wrong = (String, String);
-
-fn wrong<T>(problem: impl Display, cure: impl Display) -> Result<T, Wrong> {
-    Err((problem.to_string(), cure.to_string()))
+fn wrong<T>(problem: &str, cure: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong::new(problem, cure))
 }
 
 /// The settings in a file, in order.
@@ -104,12 +100,13 @@ impl<'a> Reader<'a, '_> {
             let (name, place) = (key.get_ref(), self.place(&key.span()));
             if let (Some(flag), DeValue::Table(table)) = (tables::flag(name), value.get_ref()) {
                 match tables::definitions(table, flag) {
-                    Ok(words) => settings.extend(words.into_iter().map(|(named, at, word)| {
+                    Ok(found) => settings.extend(found.into_iter().map(|it| {
+                        let Definition { name, at, word } = it;
                         let (argument, words) = (self.argument(flag).ok(), vec![word]);
-                        let (place, named) = (self.place(&at), Some(named));
+                        let (place, named) = (self.place(&at), Some(name));
                         Setting { argument, words, value: Vec::new(), place, named }
                     })),
-                    Err((problem, cure)) => {
+                    Err(Wrong { problem, cure }) => {
                         mistakes.push(Invalid::new(place, format!("{name}: {problem}"), cure));
                     }
                 }
@@ -117,7 +114,7 @@ impl<'a> Reader<'a, '_> {
             }
             match self.setting(name, value.get_ref(), &place) {
                 Ok(setting) => settings.push(setting),
-                Err((problem, cure)) => {
+                Err(Wrong { problem, cure }) => {
                     mistakes.push(Invalid::new(place, format!("{name}: {problem}"), cure));
                 }
             }
@@ -232,7 +229,8 @@ impl<'a> Reader<'a, '_> {
                 word.to_string_lossy().split('=').next().is_some_and(|own| own == flag)
             };
             let setting = settings.iter().find(|it| it.words.iter().any(is_its));
-            let (Some(setting), Some((problem, cure))) = (setting, refusal(&error, flag)) else {
+            let (Some(setting), Some(Wrong { problem, cure })) = (setting, refusal(&error, flag))
+            else {
                 break;
             };
             let key = flag.trim_start_matches('-');
@@ -266,7 +264,7 @@ fn refusal(error: &clap::Error, flag: &str) -> Option<Wrong> {
     );
     let (problem, cure) = mistake(error, Some("run"));
     let own = problem.strip_prefix(flag).and_then(|rest| rest.strip_prefix(": "));
-    about_value.then(|| (own.unwrap_or(&problem).to_owned(), cure))
+    about_value.then(|| Wrong::new(own.unwrap_or(&problem), cure))
 }
 
 /// A value as a single word.

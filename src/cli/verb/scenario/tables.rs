@@ -14,28 +14,44 @@ pub(super) fn flag(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The mistake, and the cure.
-type Wrong = (String, String);
+/// The mistake in a value, and the cure.
+pub(super) struct Wrong {
+    pub(super) problem: String,
+    pub(super) cure: String,
+}
 
-/// The definitions in a table: names, their places, and words of the command line.
+impl Wrong {
+    pub(super) fn new(problem: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { problem: problem.into(), cure: cure.into() }
+    }
+}
+
+/// What one entry of a table defines.
+pub(super) struct Definition {
+    pub(super) name: String,
+    /// Its place in the file, in bytes.
+    pub(super) at: Range<usize>,
+    /// The word of the command line for it.
+    pub(super) word: OsString,
+}
+
+/// The definitions in a table, in order.
 ///
 /// # Errors
 /// Fails if a value is invalid.
-pub(super) fn definitions(
-    table: &DeTable<'_>,
-    flag: &str,
-) -> Result<Vec<(String, Range<usize>, OsString)>, Wrong> {
+pub(super) fn definitions(table: &DeTable<'_>, flag: &str) -> Result<Vec<Definition>, Wrong> {
     let mut members: Vec<_> = table.iter().collect();
     members.sort_by_key(|(name, _)| name.span().start);
     let define = |(name, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let text: &std::borrow::Cow<'_, str> = name.get_ref();
         let value = json(value.get_ref())
-            .map_err(|(problem, cure)| (format!("{text}: {problem}"), cure))?;
+            .map_err(|wrong| Wrong::new(format!("{text}: {}", wrong.problem), wrong.cure))?;
         if !value.is_object() {
             let problem = format!("{text} is not a table");
-            return Err((problem, "write it as in docs/operations.md".to_owned()));
+            return Err(Wrong::new(problem, "write it as in docs/operations.md"));
         }
-        Ok((text.clone().into_owned(), name.span(), format!("--{flag}={text}={value}").into()))
+        let word = format!("--{flag}={text}={value}").into();
+        Ok(Definition { name: text.clone().into_owned(), at: name.span(), word })
     };
     members.into_iter().map(define).collect()
 }
@@ -46,13 +62,11 @@ fn json(value: &DeValue<'_>) -> Result<Value, Wrong> {
         DeValue::Boolean(flag) => (*flag).into(),
         DeValue::Integer(number) => {
             let read = i64::from_str_radix(number.as_str(), number.radix());
-            read.map_err(|_| ("too large a number".to_owned(), "give a smaller one".to_owned()))?
-                .into()
+            read.map_err(|_| Wrong::new("too large a number", "give a smaller one"))?.into()
         }
         DeValue::Float(number) => {
             let read = number.as_str().parse::<f64>();
-            let wrong = |_| ("not a number".to_owned(), "write it like 0.5".to_owned());
-            read.map_err(wrong)?.into()
+            read.map_err(|_| Wrong::new("not a number", "write it like 0.5"))?.into()
         }
         DeValue::Datetime(time) => time.to_string().into(),
         DeValue::Array(values) => {

@@ -144,8 +144,8 @@ fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending, log: &m
     while ending.reason().is_none() {
         std::thread::sleep(Duration::from_millis(if due.peek().is_some() { 10 } else { 100 }));
         let now = clock.now() - began;
-        while let Some((_, node, state)) = due.next_if(|(at, ..)| *at <= now) {
-            stand_in.set_node(node, state);
+        while let Some(turn) = due.next_if(|turn| turn.at_ns <= now) {
+            stand_in.set_node(turn.node, turn.state);
         }
         log.check();
     }

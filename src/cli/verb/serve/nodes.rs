@@ -9,8 +9,22 @@ use std::net::TcpListener;
 /// More nodes than any cluster on a single machine.
 const MOST_NODES: u64 = 64;
 
-/// A change of state: the time in nanoseconds after the start, the node, and its new state.
-pub(super) type Turn = (Nanos, usize, NodeState);
+/// A change of state.
+pub(super) struct Turn {
+    /// After the start.
+    pub(super) at_ns: Nanos,
+    /// Counted from 0.
+    pub(super) node: usize,
+    pub(super) state: NodeState,
+}
+
+/// How long a node is in another state.
+struct Span {
+    node: usize,
+    from_ns: Nanos,
+    /// `None`: until the end.
+    to_ns: Option<Nanos>,
+}
 
 /// Several nodes.
 #[derive(Debug, clap::Args)]
@@ -51,19 +65,19 @@ impl NodeArgs {
         let mut course = Vec::new();
         for (flag, texts, state) in flags {
             for text in texts {
-                let (node, from, to) = self.turn(text).map_err(|error| {
+                let Span { node, from_ns, to_ns } = self.span(text).map_err(|error| {
                     format!("{flag}: {error}; give NODE@FROM..TO, such as 2@10s..20s")
                 })?;
-                course.push((from, node, state));
-                course.extend(to.map(|to| (to, node, NodeState::Up)));
+                course.push(Turn { at_ns: from_ns, node, state });
+                course.extend(to_ns.map(|at_ns| Turn { at_ns, node, state: NodeState::Up }));
             }
         }
-        course.sort_by_key(|(at, ..)| *at);
+        course.sort_by_key(|turn| turn.at_ns);
         Ok(course)
     }
 
     /// `2@10s..20s`
-    fn turn(&self, text: &str) -> Result<(usize, Nanos, Option<Nanos>), String> {
+    fn span(&self, text: &str) -> Result<Span, String> {
         let (node, time) = text.split_once('@').ok_or_else(|| format!("{text:?} has no time"))?;
         let known = |node: &u64| self.nodes > 1 && (1..=self.nodes).contains(node);
         let node = node.parse().ok().filter(known);
@@ -78,7 +92,7 @@ impl NodeArgs {
         if to.is_some_and(|to| to <= from) {
             return Err(format!("{time:?} ends before it begins"));
         }
-        Ok((node as usize - 1, from, to))
+        Ok(Span { node: node as usize - 1, from_ns: from, to_ns: to })
     }
 
     /// Listens on an address and, for further nodes, on the ports after it; port 0 takes any free

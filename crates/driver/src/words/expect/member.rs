@@ -12,14 +12,22 @@ use std::collections::BTreeMap;
 #[serde(transparent)]
 pub struct Members(BTreeMap<String, Value>);
 
+/// A place where an answer differs from what is expected.
+struct Unmet<'m, 'f> {
+    place: &'m str,
+    wanted: &'m Value,
+    /// What is there, if anything.
+    there: Option<&'f [u8]>,
+}
+
 impl Members {
-    /// The first place where an answer differs, what is expected there, and what is there.
-    fn unmet<'f>(&self, found: &Found<'f>) -> Option<(&str, &Value, Option<&'f [u8]>)> {
+    /// The first place where an answer differs.
+    fn unmet<'f>(&self, found: &Found<'f>) -> Option<Unmet<'_, 'f>> {
         self.0.iter().find_map(|(place, wanted)| {
             let there = json_at(found.body, place);
             let is =
                 |text: &[u8]| serde_json::from_slice::<Value>(text).is_ok_and(|it| it == *wanted);
-            (!there.is_some_and(is)).then_some((place.as_str(), wanted, there))
+            (!there.is_some_and(is)).then_some(Unmet { place, wanted, there })
         })
     }
 }
@@ -30,7 +38,7 @@ impl Expectation for Members {
     }
 
     fn words(&self, found: &Found<'_>) -> String {
-        let Some((place, wanted, there)) = self.unmet(found) else { return String::new() };
+        let Some(Unmet { place, wanted, there }) = self.unmet(found) else { return String::new() };
         let there = there.map_or("nothing".into(), String::from_utf8_lossy);
         let there: String = there.chars().take(60).collect();
         format!("{wanted} expected at {place}, {there} came")

@@ -100,7 +100,8 @@ fn start(
     let (ended_tx, ended) = mpsc::channel();
     let (begun_tx, begun) = mpsc::channel();
     let (inbox_tx, inbox) = mpsc::sync_channel(WAITING);
-    let (post, posted, weight) = Post::new(ended);
+    let weight = Weight::up_to(LARGEST);
+    let (post, posted) = Post::new(ended, weight.clone());
     let (broker, names) = (broker.clone(), Names(run.to_owned()));
     let work = move || {
         // Disconnects when this thread has ended.

@@ -27,11 +27,11 @@ pub(super) struct Post {
 }
 
 impl Post {
-    /// Creates an outbox for a thread that keeps the other end of `ended`.
-    pub(super) fn new(ended: Receiver<()>) -> (Self, mpsc::Receiver<Posted>, Weight) {
+    /// Creates an outbox for a thread that keeps the other end of `ended`, and takes from `weight`
+    /// what the broker has confirmed.
+    pub(super) fn new(ended: Receiver<()>, weight: Weight) -> (Self, mpsc::Receiver<Posted>) {
         let (sender, posted) = mpsc::channel(WAITING);
-        let weight = Weight::up_to(LARGEST);
-        (Self { messages: Some(sender), weight: weight.clone(), ended }, posted, weight)
+        (Self { messages: Some(sender), weight, ended }, posted)
     }
 }
 
@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn an_outbox_takes_so_many_messages_and_so_many_bytes() {
         let (alive, ended) = channel();
-        let (mut post, mut posted, weight) = Post::new(ended);
+        let weight = Weight::up_to(LARGEST);
+        let (mut post, mut posted) = Post::new(ended, weight.clone());
         for _ in 0..WAITING {
             assert!(post.send(To::All, Vec::new()).is_ok());
         }

@@ -273,14 +273,23 @@ fn line(line: &Line, scale: Scale, x: &Places, y: &Places, out: &mut Drawing) {
     }
 }
 
+/// The sides of a box, in pixels.
+struct Sides {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
 /// Boxes by shade, between whole pixels, so that no seam shows.
 #[derive(Default)]
 struct Shaded(Vec<Vec<Box4>>);
 
 impl Shaded {
-    fn add(&mut self, share: f64, (left, right): (f64, f64), (top, bottom): (f64, f64)) {
+    fn add(&mut self, share: f64, sides: Sides) {
         let level = (share.clamp(0.0, 1.0) * f64::from(SHADE_COUNT - 1)).round() as usize;
         self.0.resize(usize::from(SHADE_COUNT), Vec::new());
+        let Sides { left, right, top, bottom } = sides;
         let [left, right, top, bottom] = [left, right, top, bottom].map(f64::round);
         self.0[level].push([left, top, (right - left).max(1.0), (bottom - top).max(1.0)]);
     }
@@ -297,10 +306,10 @@ fn cells(cells: &CountGrid, x: &Places, y: &Places, out: &mut Drawing) {
     let most = cells.counts.iter().flatten().copied().max().unwrap_or(1).max(2) as f64;
     let mut shaded = Shaded::default();
     for (row, counts) in cells.counts.iter().enumerate() {
-        let span = (y.pixel(cells.y[row + 1]), y.pixel(cells.y[row]));
+        let (top, bottom) = (y.pixel(cells.y[row + 1]), y.pixel(cells.y[row]));
         for (column, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let across = (x.pixel(cells.x[column]), x.pixel(cells.x[column + 1]));
-            shaded.add((count as f64).ln() / most.ln(), across, span);
+            let (left, right) = (x.pixel(cells.x[column]), x.pixel(cells.x[column + 1]));
+            shaded.add((count as f64).ln() / most.ln(), Sides { left, right, top, bottom });
         }
     }
     shaded.draw(out);
@@ -321,7 +330,7 @@ fn map(map: &Map, x: &Places, y: &Places, out: &mut Drawing) {
                 (x.pixel(map.edges[column]), x.pixel(map.edges[column + 1]))
             };
             let gap = if bottom - top > 4.0 { 1.0 } else { 0.0 };
-            shaded.add(rate / most, (left, right), (top, bottom - gap));
+            shaded.add(rate / most, Sides { left, right, top, bottom: bottom - gap });
             if map.edges.is_empty() {
                 let color = if rate / most > 0.45 { WHITE } else { INK };
                 let at = (f64::midpoint(left, right), f64::midpoint(top, bottom) + 5.0);
