@@ -17,8 +17,8 @@ fn run(documents: &Arc<Documents>, mix: Mix) {
     let lane = |connection: usize| {
         let budget = Budget::Counted(mix.split(OPERATIONS / CONNECTIONS as u64));
         let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
-        let of = (1, connection as u64);
-        let workload = Crud::new(documents.clone(), of, budget, Live::default(), keys);
+        let number = connection as u64;
+        let workload = Crud::new(documents.clone(), 1, number, budget, Live::default(), keys);
         Lane { connection, workload }
     };
     let (sink, source) = channel();

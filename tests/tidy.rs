@@ -686,7 +686,7 @@ fn head(file: &File) -> Vec<String> {
 }
 
 /// Arguments that are tuples. The remaining ones group a single value; this number only goes down.
-const TUPLES_MAX: usize = 47;
+const TUPLES_MAX: usize = 16;
 
 /// The functions with an argument that is a tuple: rustfmt leaves only `: (` before its type.
 fn tuple_arguments(file: &File) -> Vec<String> {

@@ -24,7 +24,8 @@ impl Claim {
     /// A claim about times.
     const fn timed(
         name: &'static str,
-        (bears, measure): (Bears, Measure),
+        bears: Bears,
+        measure: Measure,
         claim: &'static str,
     ) -> Self {
         Self { name, claim, bears: Some(bears), measure }
@@ -50,25 +51,29 @@ pub const fn claims() -> [Claim; 12] {
     [
         Claim::timed(
             "T1 pause",
-            (noise::PAUSE, shapes::pause),
+            noise::PAUSE,
+            shapes::pause,
             "server frozen for 2 % of the run: p99 half the pause, p99.5 three quarters, \
                     max all of it, ± 2 % or 5 ms; service p99 under 5 ms",
         ),
         Claim::timed(
             "T2 schedule",
-            (noise::SCHEDULE, shapes::schedule),
+            noise::SCHEDULE,
+            shapes::schedule,
             "achieved within 0.1 %; begun late by its own fault p99 ≤ 100 µs, from 10,000/s on \
                     p99.9 ≤ 1 ms; Poisson gaps vary as an exponential, ± 0.02",
         ),
         Claim::timed(
             "T3 latency",
-            (noise::TAIL, shapes::latency),
+            noise::TAIL,
+            shapes::latency,
             "p50, p99, p99.9 within 100 µs or 1 % of the server's own log and what the path \
                     takes without delays, for three laws",
         ),
         Claim::timed(
             "T4 capacity",
-            (noise::MEDIAN, shapes::capacity),
+            noise::MEDIAN,
+            shapes::capacity,
             "at half of capacity, p50 at most 50 µs above one request at a time",
         ),
         Claim::counted(
@@ -78,7 +83,8 @@ pub const fn claims() -> [Claim; 12] {
         ),
         Claim::timed(
             "T6 Little",
-            (noise::MEAN, shapes::little),
+            noise::MEAN,
+            shapes::little,
             "mean in flight = throughput × mean service time within 1 %",
         ),
         Claim::counted(
@@ -93,13 +99,15 @@ pub const fn claims() -> [Claim; 12] {
         ),
         Claim::timed(
             "T9 overload",
-            (noise::MEAN, shapes::overload),
+            noise::MEAN,
+            shapes::overload,
             "at twice the capacity: \"not sustained\", backlog growth within 2 % of the schedule \
                     less the server's count",
         ),
         Claim::timed(
             "T10 client bound",
-            (noise::STARVED, shapes::client_bound),
+            noise::STARVED,
+            shapes::client_bound,
             "a starved client says that it is",
         ),
         Claim::counted(

@@ -63,8 +63,8 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
     for connection in 0..CONNECTIONS {
         let budget = Budget::Counted(mix.split(operations / CONNECTIONS as u64));
         let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
-        let of = (42, connection as u64);
-        let inner = Crud::new(documents.clone(), of, budget, Live::default(), keys);
+        let number = connection as u64;
+        let inner = Crud::new(documents.clone(), 42, number, budget, Live::default(), keys);
         let workload =
             Digesting { inner, pen: DefaultPen::default(), digest: Context::new(&SHA256) };
         shards[connection % threads].push(Lane { connection, workload });

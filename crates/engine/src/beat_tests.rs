@@ -34,7 +34,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         ),
         recorder: RefCell::new(Recorder::new(start, end, false, sink)),
         issued: crate::op::ByKind::default(),
-        watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
+        watch: Watch::new(start, end, true, Arc::new(Pulse::new(1)), 0),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
         doubt: crate::drive::Suspicion::default(),

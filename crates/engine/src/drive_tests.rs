@@ -27,7 +27,7 @@ fn shared(sink: Sender<Interval>) -> Shared {
         acks: false,
         written: None,
         issued: ByKind::new(),
-        watch: Watch::new((start, end), false, (Arc::new(Pulse::new(1)), 0)),
+        watch: Watch::new(start, end, false, Arc::new(Pulse::new(1)), 0),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
         doubt: Suspicion::default(),

@@ -40,7 +40,8 @@ impl<'a, S: Shard> Growth<'a, S> {
     /// Manages the connections `spare` of `shard`, one of `shards`, which follow the `open` that
     /// are already open.
     pub(super) fn new(
-        (pace, shards): (&'a Pace, usize),
+        pace: &'a Pace,
+        shards: usize,
         shard: &'a S,
         shared: Rc<Shared>,
         open: usize,
@@ -66,7 +67,7 @@ impl<'a, S: Shard> Growth<'a, S> {
                 let Some((seat, lane)) = self.spare.pop_front() else { break };
                 let session = Box::new(self.shard.session_of(lane.connection));
                 self.shared.tickets.opening();
-                let joining = join(self.shared.clone(), (seat, lane), session);
+                let joining = join(self.shared.clone(), seat, lane, session);
                 self.tasks.push(tokio::task::spawn_local(erased(joining)));
             }
             tokio::time::sleep(Duration::from_nanos(PAUSE_NS)).await;
@@ -111,13 +112,14 @@ fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Out
 /// meantime.
 async fn join<S: Session>(
     shared: Rc<Shared>,
-    (seat, mut lane): (usize, Lane<AnyWorkload<S>>),
+    seat: usize,
+    mut lane: Lane<AnyWorkload<S>>,
     mut session: Box<S>,
 ) -> LaneResult<AnyWorkload<S>> {
     let since = shared.clock.now();
     let is_open = opened(&shared, &mut *session).await;
     let now = shared.clock.now();
-    shared.tickets.opened(is_open, (since, now));
+    shared.tickets.opened(is_open, since, now);
     if !is_open {
         return LaneResult::unopened(lane);
     }

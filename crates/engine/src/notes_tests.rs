@@ -77,7 +77,7 @@ fn an_answer_that_lacks_a_write_is_behind_by_its_age_when_it_was_asked_for() {
 fn each_node_has_its_documents_of_a_batch_and_one_that_stored_none_is_silent() {
     let (sink, source) = channel();
     let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
-    let watch = Watch::new((0, 8 * SECOND_NS), false, (Arc::new(Pulse::new(1)), 0));
+    let watch = Watch::new(0, 8 * SECOND_NS, false, Arc::new(Pulse::new(1)), 0);
     let stored = Ok(Token::default());
     let (lost, conflict) = (Err(Failure::Timeout), Err(Failure::Conflict));
     // The fourth was not sent to any.

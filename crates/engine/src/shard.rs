@@ -141,7 +141,7 @@ pub struct ShardResult<W> {
 
 impl<W> ShardResult<W> {
     /// Converts times to another clock, which shows `to` when this one shows `from`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
         self.watched.outage.convert(from, to);
         self.watched.silences.convert(from, to);
         self.watched.loss.pauses.convert(from, to);
@@ -243,7 +243,7 @@ fn shared(plan: &ShardPlan, start: Nanos, lanes: usize, spare: usize) -> Shared 
         acks: plan.details.acks,
         written: plan.details.ages.then(RefCell::default),
         issued: ByKind::new(),
-        watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
+        watch: Watch::new(start, window_end, open, plan.pulse.clone(), plan.shard.0),
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
         doubt: Suspicion::default(),
@@ -271,7 +271,7 @@ async fn run_any<T: Target>(
     let ticker = tokio::task::spawn_local(beat(shared.clone(), Sleeper::new(plan.clock)?));
     let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));
     let mut growth =
-        Growth::new((&plan.pace, plan.shard.1), &opened, shared.clone(), lanes.len(), spare);
+        Growth::new(&plan.pace, plan.shard.1, &opened, shared.clone(), lanes.len(), spare);
     let tasks: Vec<_> = lanes
         .into_iter()
         .zip(firsts)

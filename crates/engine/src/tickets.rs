@@ -108,7 +108,7 @@ impl Tickets {
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
                     naps: Naps::default(),
-                    usage: Usage::new(start, (open, own)),
+                    usage: Usage::new(start, open, own),
                 };
                 queue.step();
                 Some(RefCell::new(queue))
@@ -392,11 +392,11 @@ impl Tickets {
         }
     }
 
-    /// Notes that a connection was opened, or could not be; `times` are the start and end of the
-    /// attempt.
-    pub(super) fn opened(&self, is_open: bool, times: (Nanos, Nanos)) {
+    /// Notes that a connection was opened, or could not be; the attempt began at `from` and ended
+    /// at `to`.
+    pub(super) fn opened(&self, is_open: bool, from: Nanos, to: Nanos) {
         if let Some(queue) = &self.queue {
-            queue.borrow_mut().usage.opened(is_open, times);
+            queue.borrow_mut().usage.opened(is_open, from, to);
         }
     }
 

@@ -22,7 +22,7 @@ pub fn turn_ns(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     (0..100).for_each(|key| live.add(LiveEntry::new(key, 0, None)));
     let (budget, keys) =
         (Budget::Counted(Mix::crud([0, TURNS, 0, 0])), KeySequence { next: 100, step: 1 });
-    let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);
+    let workload = Crud::new(documents.clone(), 0, 0, budget, live, keys);
     let (sink, _source) = channel();
     let plan = ShardPlan { clock, ..ShardPlan::alone((0, 1), 1, sink) };
     let run = move || run_shard(&plan, &driver::at_once(), vec![Lane { connection: 0, workload }]);

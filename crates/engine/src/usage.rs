@@ -37,7 +37,7 @@ enum Crowd {
 
 impl Usage {
     /// The use of `own` connections, the first `open` of which are open at `start`.
-    pub(super) fn new(start: Nanos, (open, own): (usize, usize)) -> Self {
+    pub(super) fn new(start: Nanos, open: usize, own: usize) -> Self {
         Self {
             start,
             none_free: Some(start),
@@ -72,9 +72,9 @@ impl Usage {
         self.opening += 1;
     }
 
-    /// Notes that a connection was opened or could not be opened, with the start and end of the
-    /// attempt.
-    pub(super) fn opened(&mut self, is_open: bool, (from, to): (Nanos, Nanos)) {
+    /// Notes that a connection was opened or could not be; the attempt began at `from` and ended at
+    /// `to`.
+    pub(super) fn opened(&mut self, is_open: bool, from: Nanos, to: Nanos) {
         self.opening -= 1;
         if is_open {
             self.log.connections += 1;
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn whoever_opens_connections_is_woken_once_so_many_are_in_use() {
-        let mut usage = Usage::new(0, (50, 60));
+        let mut usage = Usage::new(0, 50, 60);
         (0..10).for_each(|_| usage.opening());
         usage.watch(Waker::noop());
         for connection in 0..41 {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_operation_counts_by_how_many_others_there_were_when_it_began() {
-        let mut usage = Usage::new(0, (2, 3));
+        let mut usage = Usage::new(0, 2, 3);
         usage.begin(0, 10, false);
         // More than half of them are in use, but another one is free.
         usage.begin(1, 10, false);
@@ -219,7 +219,7 @@ mod tests {
         usage.begin(1, 20, true);
         (0..2).for_each(|connection| usage.end(connection, 40));
         usage.opening();
-        usage.opened(false, (5, 6));
+        usage.opened(false, 5, 6);
         let PoolLog { held, few, full, connections, opened, .. } = usage.log();
         let means_ns = [few, full].map(|it| it.mean_s().map(|s| (s * 1e9).round()));
         assert_eq!(means_ns, [Some(30.0), Some(20.0)]);

@@ -111,9 +111,11 @@ impl Watch {
     /// Watches shard number `shard` from `start` to `end`. `open` if operations are due at given
     /// times.
     pub(super) fn new(
-        (start, end): (Nanos, Nanos),
+        start: Nanos,
+        end: Nanos,
         open: bool,
-        (pulse, shard): (Arc<Pulse>, usize),
+        pulse: Arc<Pulse>,
+        shard: usize,
     ) -> Self {
         let open = open.then(|| Open {
             late: RefCell::default(),

@@ -8,7 +8,7 @@ const MS: Nanos = 1_000_000;
 
 fn watch(open: bool) -> (Watch, Arc<Pulse>) {
     let pulse = Arc::new(Pulse::new(1));
-    (Watch::new((0, 8 * SECOND_NS), open, (pulse.clone(), 0)), pulse)
+    (Watch::new(0, 8 * SECOND_NS, open, pulse.clone(), 0), pulse)
 }
 
 fn outage(watched: &Watched) -> Outage {

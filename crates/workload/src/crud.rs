@@ -95,7 +95,8 @@ impl Crud {
     /// The operations of connection number `connection` in a run with `seed`.
     pub fn new(
         documents: Arc<Documents>,
-        (seed, connection): (u64, u64),
+        seed: u64,
+        connection: u64,
         budget: Budget,
         live: Live,
         keys: KeySequence,

@@ -17,7 +17,7 @@ fn workload(budget: Budget, documents: u64) -> Crud {
     let mut live = Live::default();
     (0..documents).for_each(|key| live.add(LiveEntry::new(key, 0, Some(token(1)))));
     let keys = KeySequence { next: documents, step: 3 };
-    Crud::new(Arc::new(sample()), (7, 0), budget, live, keys)
+    Crud::new(Arc::new(sample()), 7, 0, budget, live, keys)
 }
 
 /// Runs a workload against an exact model of a database and returns the operations done.

@@ -52,7 +52,7 @@ impl HotPlan {
         let make = |(k, (live, budget))| {
             let k = k as u64;
             let keys = KeySequence { next: inserted + k, step: cx.connections as u64 };
-            let lane = HotLane::new(cx.documents.clone(), (cx.seed, k), budget, live, keys);
+            let lane = HotLane::new(cx.documents.clone(), cx.seed, k, budget, live, keys);
             HotLane { verifier: verify::verifier(&cx.documents, cx.verify), ..lane }
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
@@ -182,15 +182,16 @@ pub struct HotLane {
 }
 
 impl HotLane {
-    /// The operations of connection `of.1` in a run with seed `of.0`.
+    /// The operations of connection number `connection` in a run with `seed`.
     fn new(
         documents: Arc<Documents>,
-        of: (u64, u64),
+        seed: u64,
+        connection: u64,
         budget: Budget,
         cold: Live,
         keys: KeySequence,
     ) -> Self {
-        let stream = Stream::new(mix(of.0, of.1, OPERATIONS), 0);
+        let stream = Stream::new(mix(seed, connection, OPERATIONS), 0);
         let hot = Live::default();
         let (place, verifier) = ((false, 0), None);
         let mut lane = Self { documents, stream, budget, hot, cold, keys, place, verifier };
@@ -281,7 +282,7 @@ mod tests {
         let keys = KeySequence { next: documents, step: 1 };
         let template = crate::schema::Template::parse(crate::schema::DEFAULT).unwrap();
         let built_in = Arc::new(Documents::new(1, vec![(template, 1)]));
-        HotLane::new(built_in, (1, 0), Budget::Endless(weights), live, keys)
+        HotLane::new(built_in, 1, 0, Budget::Endless(weights), live, keys)
     }
 
     fn step(lane: &mut HotLane) -> Op {

@@ -121,8 +121,8 @@ impl MixedPlan {
         let most = if creates_only { u64::MAX } else { inserted / DOCUMENTS_EACH };
         let all = usize::try_from(most).unwrap_or(usize::MAX).max(cx.connections);
         let make = |(k, budget): (usize, Budget)| {
-            let (of, none) = ((cx.seed, k as u64), KeySequence { next: 0, step: 0 });
-            let lane = Crud::new(cx.documents.clone(), of, budget, Live::default(), none);
+            let (documents, none) = (cx.documents.clone(), KeySequence { next: 0, step: 0 });
+            let lane = Crud::new(documents, cx.seed, k as u64, budget, Live::default(), none);
             lane.verifying(cx.verify).sharing(shelves[k % shards].clone())
         };
         budgets.into_iter().take(all).enumerate().map(make).collect()
@@ -148,7 +148,7 @@ impl MixedPlan {
         let make = |(k, (live, budget))| {
             let step = cx.connections as u64;
             let keys = KeySequence { next: inserted + k as u64, step };
-            let lane = Crud::new(cx.documents.clone(), (cx.seed, k as u64), budget, live, keys);
+            let lane = Crud::new(cx.documents.clone(), cx.seed, k as u64, budget, live, keys);
             lane.verifying(cx.verify)
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()

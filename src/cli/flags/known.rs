@@ -7,7 +7,7 @@ use clap::error::Error;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-fn named((name, help): (&'static str, &'static str)) -> PossibleValue {
+fn named(name: &'static str, help: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(help)
 }
 
@@ -16,7 +16,7 @@ fn one_of<T: Clone + Send + Sync + 'static>(
     all: impl Iterator<Item = (&'static str, &'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
     let all: Vec<_> = all.collect();
-    let values: Vec<_> = all.iter().map(|it| named((it.0, it.1))).collect();
+    let values: Vec<_> = all.iter().map(|it| named(it.0, it.1)).collect();
     let found = move |name: String| all.iter().find(|it| it.0 == name).map(|it| it.2.clone());
     PossibleValuesParser::from(values).map(move |name| found(name).expect("one of the names"))
 }
@@ -70,6 +70,6 @@ impl TypedValueParser for IdsParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(IDS.into_iter().map(named)))
+        Some(Box::new(IDS.into_iter().map(|(name, help)| named(name, help))))
     }
 }

@@ -131,11 +131,12 @@ impl Facts {
     }
 
     pub(super) fn time(&self) -> TimeShares {
-        let stage = (self.start, self.start + (self.elapsed_s.max(0.0) * 1e9) as Nanos);
-        let client_s = within_s(&self.holding, stage);
+        let mut stage = Spans::default();
+        stage.add(self.start, self.start + (self.elapsed_s.max(0.0) * 1e9) as Nanos);
+        let client_s = within_s(&self.holding, &stage);
         let cut_off = self.cut_off.without(&self.holding);
-        let network_s = within_s(&cut_off, stage);
-        let server_s = within_s(&self.away.without(&self.holding).without(&cut_off), stage);
+        let network_s = within_s(&cut_off, &stage);
+        let server_s = within_s(&self.away.without(&self.holding).without(&cut_off), &stage);
         let nobody_s = (self.elapsed_s - client_s - server_s - network_s).max(0.0);
         TimeShares { client_s, server_s, network_s, nobody_s }
     }

@@ -134,11 +134,9 @@ fn sum_ns(times: &Histogram) -> f64 {
     times.mean() * times.len() as f64
 }
 
-/// The length of the spans in seconds, up to the end of the stage.
-fn within_s(spans: &Spans, (start, end): (u64, u64)) -> f64 {
-    let mut stage = Spans::default();
-    stage.add(start, end);
-    spans.common(&stage).total_ns() as f64 / 1e9
+/// The length of the spans in seconds, as far as they are within the stage.
+fn within_s(spans: &Spans, stage: &Spans) -> f64 {
+    spans.common(stage).total_ns() as f64 / 1e9
 }
 
 #[cfg(test)]

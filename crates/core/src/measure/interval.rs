@@ -283,7 +283,7 @@ impl Interval {
     }
 
     /// Converts times to another clock, which shows `to` when this one shows `from`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
         let times = self.raw.iter_mut().map(|row| &mut row.done);
         for done in times.chain(self.acks.iter_mut().map(|ack| &mut ack.done)) {
             *done = to.saturating_add(*done).saturating_sub(from);

@@ -237,7 +237,8 @@ impl NodeSummary {
         url: String,
         part: &NodeInterval,
         log: &NodeLog,
-        (start, measured_s): (Nanos, f64),
+        start: Nanos,
+        measured_s: f64,
     ) -> Self {
         let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
         let since = |at: Nanos| seconds(at.saturating_sub(start));
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(all.requests, nodes.iter().map(|it| it.requests).sum::<u64>());
         assert_eq!(all.ok, nodes.iter().map(|it| it.ok).sum::<u64>());
         let log = NodeLog { connections: 4, ..NodeLog::default() };
-        let summary = NodeSummary::new("http://c".to_owned(), &nodes[2], &log, (0, 2.0));
+        let summary = NodeSummary::new("http://c".to_owned(), &nodes[2], &log, 0, 2.0);
         assert!((summary.throughput_per_s - 3.5).abs() < 1e-9, "without what was drained");
         assert_eq!(summary.failures, [(Failure::Conflict, 6), (Failure::Reset, 10)].into());
     }

@@ -163,9 +163,9 @@ impl Agent {
     /// Sends the last measurements, and the end of a stage.
     pub fn end(&self, intervals: Vec<Interval>, mut end: StageEnd) {
         let intervals = self.converted(intervals);
-        if let Some(moments) = self.shared.now().moments {
+        if let Some((own, coordinators)) = self.shared.now().moments {
             for shard in &mut end.shards {
-                shard.convert(moments);
+                shard.convert(own, coordinators);
             }
         }
         self.shared.insist(&Up::Snapshot { stage: end.stage, intervals });
@@ -189,9 +189,9 @@ impl Agent {
 
     /// Converts the times of intervals to the coordinator's clock.
     fn converted(&self, mut intervals: Vec<Interval>) -> Vec<Interval> {
-        if let Some(moments) = self.shared.now().moments {
+        if let Some((own, coordinators)) = self.shared.now().moments {
             for interval in &mut intervals {
-                interval.convert(moments);
+                interval.convert(own, coordinators);
             }
         }
         intervals

@@ -168,7 +168,7 @@ impl PlanRecord {
     }
 
     fn check_target(&self, mistakes: &mut Vec<Invalid>) {
-        check_card(&self.target.card(), "target", (&self.stages, &self.fill), mistakes);
+        check_card(&self.target.card(), "target", &self.stages, &self.fill, mistakes);
         if let Some(problem) = self.target.problem() {
             mistakes.push(Invalid::new("target", problem, CURE));
         }

@@ -115,14 +115,15 @@ fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &m
     let designs = card.lack("--ddocs", Feature::Designs);
     mistakes.extend(designs.filter(|_| spec.options.contains_key("ddocs")));
     super::follow::check(spec, card, mistakes);
-    check_card(card, spec.target_flag, (stages, &spec.fill), mistakes);
+    check_card(card, spec.target_flag, stages, &spec.fill, mistakes);
 }
 
 /// Refuses plans that the driver cannot carry out.
 pub(super) fn check_card(
     card: &Card,
     flag: &str,
-    (stages, fill): (&[StagePlan], &FillPlan),
+    stages: &[StagePlan],
+    fill: &FillPlan,
     mistakes: &mut Vec<Invalid>,
 ) {
     mistakes.extend(card.refusal(flag, |kind| stages.iter().any(|stage| stage.work.does(kind))));
@@ -185,7 +186,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         mistakes.push(Invalid::new("--schema", "the weight is 0", cure));
     }
     check_load(&spec.load, mistakes);
-    mistakes.extend(check_length(&spec.load, ("--duration", spec.duration_ns)));
+    mistakes.extend(check_length(&spec.load, "--duration", spec.duration_ns));
     if spec.duration_ns == Some(0) {
         let cure = "give a time such as 10s, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "must be above 0", cure));

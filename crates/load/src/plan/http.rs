@@ -391,7 +391,7 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
     if let HttpLoad::Steady(load) = &spec.load {
         check_load(load, mistakes);
-        mistakes.extend(check_length(load, (spec.flags.duration, spec.duration_ns)));
+        mistakes.extend(check_length(load, spec.flags.duration, spec.duration_ns));
     }
 }
 

@@ -21,7 +21,8 @@ pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
 /// Refuses a duration that goes on after the last rate.
 pub(super) fn check_length(
     load: &LoadSpec,
-    (flag, duration_ns): (&str, Option<u64>),
+    flag: &str,
+    duration_ns: Option<u64>,
 ) -> Option<Invalid> {
     let LoadSpec::Open { segments, .. } = load else { return None };
     let ends = segments.iter().all(|segment| segment.length_ns > 0);

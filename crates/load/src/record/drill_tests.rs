@@ -238,7 +238,7 @@ fn the_figures_of_a_phase_are_sums_over_its_seconds() {
 
 fn node(url: &str) -> NodeSummary {
     let (part, log) = (NodeInterval::default(), NodeLog::default());
-    NodeSummary::new(url.to_owned(), &part, &log, (0, 1.0))
+    NodeSummary::new(url.to_owned(), &part, &log, 0, 1.0)
 }
 
 #[test]

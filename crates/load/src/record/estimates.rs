@@ -137,7 +137,7 @@ impl Estimates {
         let mut kinds: Vec<OpKind> = series.rows.iter().flat_map(kinds).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let steps = |wanted: &dyn Fn(OpKind) -> bool| Steps::of(series, (step_s, count), wanted);
+        let steps = |wanted: &dyn Fn(OpKind) -> bool| Steps::of(series, step_s, count, wanted);
         let all = steps(&OpKind::is_request);
         if count == 0 || all.rates.iter().all(|rate| *rate <= 0.0) {
             return None;
@@ -162,7 +162,7 @@ impl Estimates {
         let from = begins.iter().filter_map(settled).max().filter(|_| !unsettled);
         let growth = growth.filter(|it| it.grew() >= LEAST_GROWTH);
         let trend = |(of, values): (Trending, &[f64])| {
-            Trend::of((of, values), (from.unwrap_or(0), step_s), growth)
+            Trend::of(of, values, from.unwrap_or(0), step_s, growth)
         };
         let candidates = [(Trending::Throughput, all.rates.as_slice()), (Trending::P50, &medians)];
         Some(Self {
@@ -180,7 +180,7 @@ impl Estimates {
 impl Steps {
     /// The complete steps of the `wanted` kinds. A second in which nothing ended has no row, but
     /// counts.
-    fn of(series: &Series, (step_s, count): (u32, usize), wanted: &dyn Fn(OpKind) -> bool) -> Self {
+    fn of(series: &Series, step_s: u32, count: usize, wanted: &dyn Fn(OpKind) -> bool) -> Self {
         let (mut rates, mut times) = (vec![0.0; count], vec![Histogram::default(); count]);
         for row in &series.rows {
             let at = (row.second / step_s) as usize;
@@ -242,8 +242,10 @@ impl Trend {
     /// With few steps, the Mann-Kendall test alone too often takes autocorrelated noise for a
     /// trend, so a fitted line has to agree.
     fn of(
-        (of, values): (Trending, &[f64]),
-        (from, step_s): (usize, u32),
+        of: Trending,
+        values: &[f64],
+        from: usize,
+        step_s: u32,
         growth: Option<&Growth>,
     ) -> Option<Self> {
         let per = if growth.is_some() { Per::Gb } else { Per::Minute };

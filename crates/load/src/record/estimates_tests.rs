@@ -210,7 +210,7 @@ fn what_settles_in_the_second_half_was_never_steady() {
 #[test]
 fn a_step_without_answers_has_the_median_before_it() {
     let series = series([reads(1, 10, 1_000), reads(3, 10, 2_000)].into_iter());
-    let medians = Steps::of(&series, (1, 5), &|_| true).medians();
+    let medians = Steps::of(&series, 1, 5, &|_| true).medians();
     let wanted = [1e6, 1e6, 1e6, 2e6, 2e6];
     let near = medians.iter().zip(wanted).all(|(it, wanted)| (it / wanted - 1.0).abs() < 0.01);
     assert!(near && medians.len() == 5, "{medians:?}");
@@ -245,7 +245,7 @@ fn a_trend_is_one_from_twenty_steps_and_a_change_of_a_percent_on() {
     // The change in percent a minute.
     let trend = |count: u32, (from, step): (f64, f64), step_s: u32| {
         let values: Vec<f64> = (0..count).map(|at| from + step * f64::from(at)).collect();
-        Some(Trend::of((Trending::Throughput, &values), (0, step_s), None)?.percent)
+        Some(Trend::of(Trending::Throughput, &values, 0, step_s, None)?.percent)
     };
     // 120 of 981 a minute, and 6 of 985.5.
     for (count, step, step_s, expected) in [(20, -2.0, 1, -12.23), (30, -1.0, 10, -0.61)] {

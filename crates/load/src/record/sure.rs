@@ -11,7 +11,8 @@ use crate::plan::{Metric, Span};
 pub(super) fn other_bound<'a>(
     stages: &[&'a StageRecord],
     operations: impl Iterator<Item = &'a OperationSummary>,
-    (metric, value): (Metric, f64),
+    metric: Metric,
+    value: f64,
 ) -> Option<f64> {
     let accounts = || stages.iter().filter_map(|stage| stage.account.as_ref());
     let bound = |stage: &StageRecord| matches!(stage.verdict, Verdict::ClientBound { .. });

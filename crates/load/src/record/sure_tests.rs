@@ -109,6 +109,6 @@ fn a_baseline_is_missed_for_certain_or_perhaps_by_springload_alone() {
 fn a_rate_may_have_been_higher_by_the_share_that_springload_took() {
     let mut stage = fixture::stage("crud", Vec::new());
     stage.account = Some(Account { client_share: 0.2, ..Account::default() });
-    let bound = other_bound(&[&stage], std::iter::empty(), (Metric::Throughput, 80.0));
+    let bound = other_bound(&[&stage], std::iter::empty(), Metric::Throughput, 80.0);
     assert!(bound.is_some_and(|it| (it - 100.0).abs() < 1e-9), "{bound:?}");
 }

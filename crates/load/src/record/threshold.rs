@@ -81,7 +81,7 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgment> {
         };
         let broken = value.is_none_or(|value| threshold.comparison.holds(value, limit));
         let by_client =
-            broken && value.is_some_and(|value| by_client(record, threshold, (value, limit)));
+            broken && value.is_some_and(|value| by_client(record, threshold, value, limit));
         let limit = matches!(threshold.limit, Limit::Baseline(_)).then_some(limit);
         Judgment { expression: *threshold, value, unit, broken, limit, problem, by_client }
     };
@@ -102,7 +102,7 @@ fn without_baseline(threshold: &Threshold) -> Judgment {
 }
 
 /// Whether springload alone may be to blame for a threshold broken by its measured value.
-fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f64)) -> bool {
+fn by_client(record: &RunRecord, threshold: &Threshold, value: f64, limit: f64) -> bool {
     // Without a server, springload itself is being measured.
     if !record.plan.target.card().server {
         return false;
@@ -110,7 +110,7 @@ fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f6
     let quantity = threshold.quantity();
     let stages = record.stages_of(quantity);
     let operations = stages.iter().flat_map(|stage| stage.operations_of(quantity));
-    let other = other_bound(&stages, operations, (quantity.metric, value));
+    let other = other_bound(&stages, operations, quantity.metric, value);
     other.is_some_and(|other| !threshold.comparison.holds(other, limit))
 }
 
@@ -192,7 +192,7 @@ fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, 
     };
     let issued = sum(&|operation| operation.issued);
     match quantity.metric {
-        Metric::Time(span, statistic) => time_us(&stages, quantity, (span, statistic)),
+        Metric::Time(span, statistic) => time_us(&stages, quantity, span, statistic),
         Metric::Count(count) => {
             let number = sum(&|operation| count.of(operation));
             match count.whole() {
@@ -234,7 +234,8 @@ fn share(part: u64, all: u64, as_share: bool) -> Result<f64, String> {
 fn time_us(
     stages: &[&StageRecord],
     quantity: Quantity,
-    (span, statistic): (Span, Statistic),
+    span: Span,
+    statistic: Statistic,
 ) -> Result<f64, String> {
     let operations = || stages.iter().flat_map(|stage| stage.operations_of(quantity));
     let mut times = Histogram::default();

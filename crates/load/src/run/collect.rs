@@ -218,7 +218,7 @@ impl Collected {
         let elapsed_s = seconds(self.elapsed_ns());
         let LoadCounts { offered, dropped, unsent, .. } = self.load;
         let start = frame.began[1];
-        let client = self.client((0, &Histogram::default()), start, &frame.hiccups);
+        let client = self.client(0, &Histogram::default(), start, &frame.hiccups);
         let load = LoadFacts {
             open: matches!(frame.plan.pace, Pace::Open { .. }),
             offered,
@@ -229,7 +229,7 @@ impl Collected {
         };
         let known = Facts { elapsed_s, load, threads: client.facts(), ..known };
         let answers = Answers { service, noted: client.noted_answers };
-        let facts = self.facts(known, answers, (&self.outage(), start), !frame.card.server);
+        let facts = self.facts(known, answers, &self.outage(), start, !frame.card.server);
         Account::of(&facts)
     }
 
@@ -269,8 +269,8 @@ impl Collected {
             began_s: seconds(start.saturating_sub(frame.began[0])),
             elapsed_s,
             measured_s,
-            load: self.load(stage, (measured_s, frame.connections)),
-            client: self.client((requests, &lag), start, &frame.hiccups),
+            load: self.load(stage, measured_s, frame.connections),
+            client: self.client(requests, &lag, start, &frame.hiccups),
             verdict: Verdict::Empty,
             account: None,
             outage: Outage::default(),
@@ -289,7 +289,7 @@ impl Collected {
             unasked: None,
             compaction: frame.compaction,
             agents: Vec::new(),
-            nodes: self.nodes(frame.nodes, (start, measured_s)),
+            nodes: self.nodes(frame.nodes, start, measured_s),
             sent: self.sent.clone(),
             start: stage.work.traits().gathering.map(|_| start_record(&self.lanes)),
         };
@@ -297,7 +297,7 @@ impl Collected {
         let service = record.merged().service.histogram;
         let answers = Answers { service: &service, noted: record.client.noted_answers };
         let known = record.facts();
-        let facts = self.facts(known, answers, (&outage, start), !frame.card.server);
+        let facts = self.facts(known, answers, &outage, start, !frame.card.server);
         record.outage = outage.finish(start, &facts.away, &facts.holding);
         let account = Account::of(&facts);
         record.verdict = Verdict::of(&facts, &account);
@@ -314,7 +314,8 @@ impl Collected {
         &self,
         known: Facts,
         answers: Answers<'_>,
-        (outage, start): (&OutageLog, Nanos),
+        outage: &OutageLog,
+        start: Nanos,
         without_server: bool,
     ) -> Facts {
         let mut holding = Spans::default();
@@ -366,20 +367,21 @@ impl Collected {
         }
     }
 
-    fn nodes(&self, urls: Vec<String>, over: (Nanos, f64)) -> Vec<NodeSummary> {
+    fn nodes(&self, urls: Vec<String>, start: Nanos, measured_s: f64) -> Vec<NodeSummary> {
         let (parts, logs) = (self.totals.sum().nodes(), &self.nodes);
         // Some drivers know their nodes only once they have found them.
         let found = || logs.iter().map(|log| log.url.clone()).collect();
         let urls = if urls.is_empty() { found() } else { urls };
         let summary = |(node, url)| {
             let (part, log) = (parts.get(node).cloned(), logs.get(node).cloned());
-            NodeSummary::new(url, &part.unwrap_or_default(), &log.unwrap_or_default(), over)
+            let (part, log) = (part.unwrap_or_default(), log.unwrap_or_default());
+            NodeSummary::new(url, &part, &log, start, measured_s)
         };
         urls.into_iter().enumerate().map(summary).collect()
     }
 
     /// What happened to the operations that were due.
-    fn load(&self, stage: &StagePlan, (measured_s, connections): (f64, usize)) -> LoadRecord {
+    fn load(&self, stage: &StagePlan, measured_s: f64, connections: usize) -> LoadRecord {
         let LoadCounts { offered, begun, dropped, unsent } = self.load;
         let kinds = self.totals.sum().iter();
         // An operation of several requests is due once.
@@ -425,7 +427,8 @@ impl Collected {
 
     fn client(
         &self,
-        (requests, lag): (u64, &Histogram),
+        requests: u64,
+        lag: &Histogram,
         start: Nanos,
         hiccups: &Hiccups,
     ) -> ClientRecord {

@@ -11,6 +11,7 @@ use super::source::Source;
 use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::Opening;
 use crate::engine::{Pace, Start, StopReason};
 use crate::fleet::{Event, Fleet};
 use crate::measure::{Interval, SlotSums};
@@ -66,17 +67,17 @@ impl<'a> Crew<'a> {
         Self { fleet, began, lost, news: VecDeque::new() }
     }
 
-    /// Has the agents carry out the plan. `given` are the name of a scratch database and the
-    /// address of the stand-in, both of which already exist.
+    /// Has the agents carry out the plan, in the scratch database and on the stand-in of `opening`,
+    /// both of which already exist.
     pub(super) fn run(
         mut self,
         bench: &Bench<'_>,
         documents: &Arc<Documents>,
-        given: (Option<String>, Option<String>),
+        opening: &Opening,
         record: &mut RunRecord,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
-        let opened = self.assign(bench, given);
+        let opened = self.assign(bench, opening);
         record.agents = self.records(bench.plan);
         let result = opened.and_then(|opened| {
             record.server.same_machine |= opened.same_machine;
@@ -203,7 +204,7 @@ impl<'a> Crew<'a> {
             if let Some((at, _)) = unanswered {
                 share.row.lost = true;
                 self.fleet.give_up(share.row.index, UNANSWERED);
-                self.lose((share.row.index, UNANSWERED.to_owned()), Some(stage), at);
+                self.lose(share.row.index, UNANSWERED.to_owned(), Some(stage), at);
             }
         }
     }
@@ -222,7 +223,7 @@ impl<'a> Crew<'a> {
             match self.fleet.next(LOOK) {
                 Some(Event::Ready(agent, stage)) if stage == number => ready[agent] = true,
                 Some(Event::Lost(agent, why)) => {
-                    self.lose((agent, why), Some(stage), Clock::system().now());
+                    self.lose(agent, why, Some(stage), Clock::system().now());
                 }
                 _ if bench.stop.reason() == Some(StopReason::Aborted) => {
                     return Err(RunError::Aborted);
@@ -249,12 +250,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Notes that an agent is lost, with the reason and the time, unless it was lost before.
-    pub(super) fn lose(
-        &mut self,
-        (agent, why): (usize, String),
-        stage: Option<&StagePlan>,
-        at: Nanos,
-    ) {
+    pub(super) fn lose(&mut self, agent: usize, why: String, stage: Option<&StagePlan>, at: Nanos) {
         if self.lost[agent].is_some() {
             return;
         }
@@ -359,12 +355,12 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 let lost = self.crew.fleet.members()[agent].lost.clone();
                 if let (Some(why), None) = (lost, &self.crew.lost[agent]) {
                     let stage = &self.bench.plan.stages[self.number];
-                    self.crew.lose((agent, why), Some(stage), now);
+                    self.crew.lose(agent, why, Some(stage), now);
                 }
             }
             Event::Lost(agent, why) => {
                 let stage = &self.bench.plan.stages[self.number];
-                self.crew.lose((agent, why), Some(stage), Clock::system().now());
+                self.crew.lose(agent, why, Some(stage), Clock::system().now());
             }
             _ => {}
         }
@@ -396,7 +392,7 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 continue;
             };
             self.crew.fleet.give_up(agent, &why);
-            self.crew.lose((agent, why), Some(stage), now);
+            self.crew.lose(agent, why, Some(stage), now);
         }
     }
 

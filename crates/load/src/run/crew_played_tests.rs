@@ -3,6 +3,7 @@
 
 use super::plan;
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
+use crate::driver::Opening;
 use crate::engine::{Stop, StopReason};
 use crate::fleet::{Arrived, Channel, Fleet, Full, Opened, Outbox, StageEnd, To, WAITING, Waits};
 use crate::measure::{Hiccups, Interval, RawRow};
@@ -250,7 +251,7 @@ fn a_run_of_agents_has_what_they_found_out_and_ends_without_dismissing_them() {
     let mut record = begun(&plan, began[1], ServerRecord::default());
     let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas).unwrap());
     let crew = Crew::new(&mut played.fleet, began[0]);
-    crew.run(&bench, &documents, (None, None), &mut record, &mut Nobody).unwrap();
+    crew.run(&bench, &documents, &Opening::default(), &mut record, &mut Nobody).unwrap();
     assert_eq!(record.stages.len(), 2);
     assert!(record.server.same_machine, "one agent runs beside the server");
     assert!(record.environment.calibration.is_some());

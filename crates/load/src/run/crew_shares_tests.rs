@@ -125,11 +125,11 @@ fn only_messages_about_this_stage_count() {
     // Agents report once a second.
     assert_eq!(shares.settles_ns(), 2 * SECOND_NS);
     assert_eq!(shares.news(), None);
-    shares.crew.lose((1, "killed".to_owned()), None, MOMENT);
+    shares.crew.lose(1, "killed".to_owned(), None, MOMENT);
     let news = shares.news();
     assert_eq!(news.as_deref(), Some("agent 1 was lost, the others go on: killed"));
     assert_eq!(shares.agents().iter().map(|it| it.lost).collect::<Vec<_>>(), [false, true]);
-    shares.crew.lose((0, "killed".to_owned()), None, MOMENT);
+    shares.crew.lose(0, "killed".to_owned(), None, MOMENT);
     assert_eq!(shares.news().as_deref(), Some("agent 0 was lost, and none is left: killed"));
 }
 
@@ -252,7 +252,7 @@ fn an_agent_is_lost_once_and_what_lost_ones_say_counts_only_if_no_other_is_left(
             share.ended = Some((MOMENT, Box::new(end(1, stopped))));
             parts.push(share);
             if before[index] {
-                crew.lose((index, "silent".to_owned()), None, MOMENT);
+                crew.lose(index, "silent".to_owned(), None, MOMENT);
             }
         }
         crew.lose_unanswered(&mut parts, &bench, &plan.stages[1]);

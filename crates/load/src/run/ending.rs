@@ -101,11 +101,12 @@ pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> Run
 
 /// The reason a run ended before the plan was completed, if it did.
 pub(super) fn ended(
-    why: (Option<RunError>, Option<StopReason>),
+    error: Option<RunError>,
+    reason: Option<StopReason>,
     at_s: f64,
     advice: Option<String>,
 ) -> Option<Ended> {
-    let (by, message) = match why {
+    let (by, message) = match (error, reason) {
         (Some(error), _) => {
             let by = match error {
                 RunError::AllLost(_) => EndedBy::Agents,
@@ -319,7 +320,7 @@ mod tests {
     #[test]
     fn a_run_that_ended_early_tells_by_whom_and_when() {
         let early = |error, reason| {
-            let ended = ended((error, reason), 2.5, Some("add --x".to_owned()));
+            let ended = ended(error, reason, 2.5, Some("add --x".to_owned()));
             ended.map(|it| (it.by, it.at_s, it.message))
         };
         let of = |by, message: &str| Some((by, 2.5, message.to_owned()));
@@ -349,7 +350,7 @@ mod tests {
         ] {
             assert_eq!(early(error, reason), wanted, "{reason:?}");
         }
-        let unadvised = ended((None, Some(StopReason::Unreachable)), 2.0, None).unwrap();
+        let unadvised = ended(None, Some(StopReason::Unreachable), 2.0, None).unwrap();
         assert_eq!(unadvised.message, "the server no longer answers; gave up after 2.0 s");
     }
 }

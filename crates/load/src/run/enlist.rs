@@ -4,6 +4,7 @@ use super::RunError;
 use super::bench::Bench;
 use super::crew::{Crew, LOOK, PATIENCE_NS};
 use crate::clock::Clock;
+use crate::driver::Opening;
 use crate::engine::StopReason;
 use crate::fleet::{Assignment, Event, Opened};
 use crate::plan::{Plan, PlanRecord};
@@ -15,13 +16,14 @@ impl Crew<'_> {
     pub(super) fn assign(
         &mut self,
         bench: &Bench<'_>,
-        (scratch, stand_in): (Option<String>, Option<String>),
+        opening: &Opening,
     ) -> Result<Opened, RunError> {
         let agents = self.fleet.members().len();
         if let Some(agent) = self.lost.iter().position(Option::is_some) {
             return Err(self.lost_before(agent));
         }
         let plan = portable(bench.plan)?;
+        let (scratch, stand_in) = (opening.scratch.clone(), opening.stand_in.clone());
         self.fleet.assign(Assignment { plan, agents, scratch, stand_in });
         let mut opened: Vec<Option<Opened>> = vec![None; agents];
         let until = Clock::system().now() + bench.plan.timeout_ns + PATIENCE_NS;
@@ -32,7 +34,7 @@ impl Crew<'_> {
                     return Err(RunError::Agents(format!("agent {agent}: {why}")));
                 }
                 Some(Event::Lost(agent, why)) => {
-                    self.lose((agent, why), None, Clock::system().now());
+                    self.lose(agent, why, None, Clock::system().now());
                     return Err(self.lost_before(agent));
                 }
                 _ if bench.stop.reason() == Some(StopReason::Aborted) => {

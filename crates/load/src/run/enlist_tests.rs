@@ -78,7 +78,7 @@ fn assigned(
         answer(to_coordinator.clone());
         let _ = until.recv();
     });
-    let result = crew.assign(&bench, (None, None));
+    let result = crew.assign(&bench, &Opening::default());
     drop(over);
     agents.join().unwrap();
     result

@@ -215,8 +215,7 @@ pub fn run_with(
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
         Some(fleet) => {
-            let given = (opening.scratch.clone(), opening.stand_in.clone());
-            Crew::new(fleet, began).run(&bench, &documents, given, &mut record, observer)
+            Crew::new(fleet, began).run(&bench, &documents, &opening, &mut record, observer)
         }
     };
     // Whatever keeps something from its end, what was measured is kept.
@@ -242,7 +241,7 @@ fn close(
     let at = bench.stopped.get().unwrap_or_else(|| Clock::system().now());
     let at_s = (at - bench.began) as f64 / SECOND_NS as f64;
     let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
-    let ended = ended((result.err(), stop.reason()), at_s, advice);
+    let ended = ended(result.err(), stop.reason(), at_s, advice);
     record.extra_documents = record.extra_documents.filter(|_| ended.is_none());
     if let Some(sentence) = left_over(plan, record) {
         observer.news(&sentence);

@@ -100,7 +100,7 @@ impl Probes {
         let mut kept = Vec::new();
         let mut writers = target.probers(&mark);
         if !writers.is_empty() {
-            self.write(&mut writers, &eyes, (&mut found, &mut kept)).await;
+            self.write(&mut writers, &eyes, &mut found, &mut kept).await;
         }
         drop(eyes);
         for lookout in lookouts {
@@ -109,7 +109,7 @@ impl Probes {
         // The first one is a node that responds, if any does.
         if let Some(writer) = target.probers(&mark).first_mut() {
             let ways = &self.plan.visible;
-            let cleared = clear(writer, ways, (&mut found, &mut kept));
+            let cleared = clear(writer, ways, &mut found, &mut kept);
             // Documents not removed by then are counted.
             let _ = tokio::time::timeout(Duration::from_nanos(PATIENCE_NS), cleared).await;
         }
@@ -122,7 +122,8 @@ impl Probes {
         &self,
         writers: &mut [impl Prober],
         eyes: &[Eye],
-        (found, kept): (&mut Visibility, &mut Vec<Rc<Stored>>),
+        found: &mut Visibility,
+        kept: &mut Vec<Rc<Stored>>,
     ) {
         let nodes = writers.len() as u64;
         let clock = Clock::system();
@@ -172,7 +173,8 @@ impl Probes {
 async fn clear(
     writer: &mut impl Prober,
     ways: &[Way],
-    (found, kept): (&mut Visibility, &mut Vec<Rc<Stored>>),
+    found: &mut Visibility,
+    kept: &mut Vec<Rc<Stored>>,
 ) {
     for way in ways {
         if let Err(error) = writer.clear(*way).await {

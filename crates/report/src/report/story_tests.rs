@@ -180,7 +180,8 @@ fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
             format!("http://a:{port}"),
             &NodeInterval::default(),
             &NodeLog::default(),
-            (0, 10.0),
+            0,
+            10.0,
         )
     };
     let (mut frozen, mut busy) = (node(1), node(2));
