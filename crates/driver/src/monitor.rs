@@ -1,7 +1,7 @@
 //! Monitors: connections that ask servers about themselves, beside the load.
 
 use super::Local;
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND_NS};
 use crate::observed::Reading;
 use std::collections::BTreeMap;
 
@@ -35,8 +35,10 @@ pub trait Monitor {
         None
     }
 
-    /// What it asks.
-    fn questions(&self) -> Vec<Question>;
+    /// What it asks; most have one question.
+    fn questions(&self) -> Vec<Question> {
+        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
+    }
 
     /// Asks question number `question`, and waits for the answer, but not for long.
     ///

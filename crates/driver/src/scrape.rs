@@ -3,7 +3,7 @@
 
 use super::Local;
 use super::login::{CHECK_LOG_IN, LogIn};
-use super::monitor::{Monitor, NoReading, Question};
+use super::monitor::{Monitor, NoReading};
 use super::opening::TargetError;
 use super::scrape_query::{self, strike_observed};
 use super::secrets::{STRUCK, Secret};
@@ -21,9 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use url::Url;
 
-/// How often an exporter is asked.
-const EVERY_NS: Nanos = 2 * SECOND_NS;
-/// How long it may take to answer.
+/// How long an exporter may take to answer.
 const PATIENCE_NS: Nanos = 2 * SECOND_NS;
 /// The format that every exporter supports comes first; the other one adds nothing that is used
 /// here.
@@ -285,10 +283,6 @@ impl Monitor for Scraper {
 
     fn url(&self) -> Option<String> {
         Some(self.plan.url.clone())
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        vec![Question { every_ns: EVERY_NS, of_all: false }]
     }
 
     fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {

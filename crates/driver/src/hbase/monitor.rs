@@ -6,10 +6,9 @@ use super::connection::{Connection, Lost, Setback, Settings};
 use super::messages::{RegionLoad, RegionLoadRequest, RegionLoads};
 use super::regions::ask;
 use super::{HBase, servers};
-use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Local, Monitor, NoReading, Question};
+use crate::{Local, Monitor, NoReading};
 use prost::bytes::Bytes;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -150,10 +149,6 @@ fn no_reading(Lost { failure, reason, .. }: Lost) -> NoReading {
 impl Monitor for HBaseMonitor {
     fn name(&self) -> String {
         self.server.clone()
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
     fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {

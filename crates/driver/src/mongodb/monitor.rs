@@ -2,10 +2,9 @@
 //! left out: `FerretDB` reports its commands, MongoDB everything.
 
 use super::{CallError, Mongo, trouble, within};
-use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading};
 use crate::op::Failure;
-use crate::{Local, Monitor, NoReading, Question};
+use crate::{Local, Monitor, NoReading};
 use ::mongodb::Client;
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::ClientOptions;
@@ -222,10 +221,6 @@ impl MongoMonitor {
 impl Monitor for MongoMonitor {
     fn name(&self) -> String {
         self.name.clone()
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
     fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {

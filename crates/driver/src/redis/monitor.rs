@@ -6,10 +6,9 @@ use super::info::value;
 use super::log_in::asked;
 use super::{Keys, Pipe};
 use crate::call::{CallError, within};
-use crate::clock::SECOND_NS;
 use crate::observed::{Evicted, Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Local, Monitor, NoReading, Question};
+use crate::{Local, Monitor, NoReading};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,10 +138,6 @@ impl RedisMonitor {
 impl Monitor for RedisMonitor {
     fn name(&self) -> String {
         self.name.clone()
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
     // A server's configuration requires `CONFIG`, which most users may not use.
