@@ -21,10 +21,10 @@ pub const SECOND_NS: Nanos = 1_000_000_000;
 
 /// A source of monotonic time. Copying it copies the source.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum TimeSource {
     System,
     Virtual(tokio::time::Instant),
 }
@@ -32,27 +32,27 @@ enum Source {
 impl Clock {
     /// The operating system's monotonic clock (`CLOCK_MONOTONIC`).
     pub const fn system() -> Self {
-        Self(Source::System)
+        Self(TimeSource::System)
     }
 
     /// Tokio's clock, which tests can pause. Must be made inside a runtime.
     #[allow(clippy::disallowed_methods, reason = "the only place that reads tokio's clock")]
     pub fn virtual_time() -> Self {
-        Self(Source::Virtual(tokio::time::Instant::now()))
+        Self(TimeSource::Virtual(tokio::time::Instant::now()))
     }
 
     /// Whether this clock is tokio's.
     pub const fn is_virtual(self) -> bool {
-        matches!(self.0, Source::Virtual(_))
+        matches!(self.0, TimeSource::Virtual(_))
     }
 
     /// The current time.
     #[inline]
     pub fn now(self) -> Nanos {
         match self.0 {
-            Source::System => nanos(clock_gettime(ClockId::Monotonic)),
+            TimeSource::System => nanos(clock_gettime(ClockId::Monotonic)),
             // One second ahead, so that a start in the past can be expressed.
-            Source::Virtual(start) => SECOND_NS + start.elapsed().as_nanos() as Nanos,
+            TimeSource::Virtual(start) => SECOND_NS + start.elapsed().as_nanos() as Nanos,
         }
     }
 }

@@ -78,10 +78,10 @@ const HARMLESS: [&str; 22] = [
     "user-agent",
 ];
 
-static KNOWN: RwLock<Known> = RwLock::new(Known::new());
+static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets::new());
 
 /// The secrets, and the automaton that finds them.
-struct Known {
+struct KnownSecrets {
     values: VecDeque<String>,
     finder: Option<Arc<Finder>>,
 }
@@ -93,7 +93,7 @@ struct Finder {
     words: Vec<bool>,
 }
 
-impl Known {
+impl KnownSecrets {
     const fn new() -> Self {
         Self { values: VecDeque::new(), finder: None }
     }
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     fn struck(values: &[&str], text: &str) -> String {
-        let mut known = Known::new();
+        let mut known = KnownSecrets::new();
         for value in values {
             known.learn(value);
         }
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_are_forgotten() {
-        let mut known = Known::new();
+        let mut known = KnownSecrets::new();
         (0..=MOST).for_each(|number| known.learn(&format!("cookie-{number}")));
         assert_eq!((known.values.len(), &known.values[0][..]), (MOST, "cookie-1"));
     }

@@ -74,7 +74,7 @@ enum Progress {
 }
 
 /// How an attempt failed.
-struct Broken {
+struct FailedAttempt {
     failure: Failure,
     /// No part of an answer had arrived.
     unanswered: bool,
@@ -211,7 +211,7 @@ impl Connection {
                 Err(broken) => {
                     self.stream = None;
                     self.failures += u32::from(self.answers == 0);
-                    let Broken { failure, unanswered } = broken;
+                    let FailedAttempt { failure, unanswered } = broken;
                     self.timed_out = failure == Failure::Timeout;
                     let went_out = !matches!(progress, Progress::Sending(0));
                     let stale = kept && unanswered && failure == Failure::Reset;
@@ -342,7 +342,7 @@ impl Connection {
         request: &[u8],
         progress: &mut Progress,
         probe: &mut Probe,
-    ) -> Poll<Result<(), Broken>> {
+    ) -> Poll<Result<(), FailedAttempt>> {
         let whole = match progress {
             Progress::Sent { whole } => *whole,
             Progress::Sending(written) => {
@@ -351,13 +351,13 @@ impl Connection {
                 if self.filled > 0 {
                     probe.mark_received();
                 }
-                let whole = sent.map_err(|failure| Broken { failure, unanswered: true })?;
+                let whole = sent.map_err(|failure| FailedAttempt { failure, unanswered: true })?;
                 *progress = Progress::Sent { whole };
                 whole
             }
         };
         let received = ready!(self.poll_receive(context, probe));
-        received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
+        received.map_err(|failure| FailedAttempt { failure, unanswered: self.filled == 0 })?;
         if !whole {
             // The server answered without reading everything, so it is unclear what it would read
             // next.

@@ -27,11 +27,11 @@ pub struct Decoder {
     start: usize,
     /// Where it ends.
     end: usize,
-    body: Body,
+    body: DecodedBody,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Body {
+enum DecodedBody {
     /// The head is not complete.
     #[default]
     Waiting,
@@ -60,7 +60,7 @@ impl Decoder {
     /// The range of the decoded body; empty until the answer is complete.
     pub fn body(&self) -> Range<usize> {
         match &self.body {
-            Body::Done(range) => range.clone(),
+            DecodedBody::Done(range) => range.clone(),
             _ => 0..0,
         }
     }
@@ -70,41 +70,41 @@ impl Decoder {
     /// # Errors
     /// Returns an error if the bytes are not an HTTP/1.1 answer, or continue after its end.
     pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
-        if self.body == Body::Waiting && !self.read_head(buffer)? {
+        if self.body == DecodedBody::Waiting && !self.read_head(buffer)? {
             return Ok(Step::More(1));
         }
         match &mut self.body {
-            Body::Length(range) => {
+            DecodedBody::Length(range) => {
                 if buffer.len() < range.end {
                     return Ok(Step::More(range.end - buffer.len()));
                 }
                 let (range, excess) = (range.clone(), buffer.len() > range.end);
                 self.finish(range, excess)
             }
-            Body::Chunked(start, chunked) => {
+            DecodedBody::Chunked(start, chunked) => {
                 let Some(consumed) = chunked.decode(buffer)? else { return Ok(Step::More(1)) };
                 let (range, excess) = (*start..chunked.end, buffer.len() > consumed);
                 self.finish(range, excess)
             }
-            Body::UntilClose(_) | Body::Waiting => Ok(Step::More(1)),
-            Body::Done(_) => Ok(Step::Done),
+            DecodedBody::UntilClose(_) | DecodedBody::Waiting => Ok(Step::More(1)),
+            DecodedBody::Done(_) => Ok(Step::Done),
         }
     }
 
     /// Tells the decoder that the peer has closed the connection after `received` bytes. Returns
     /// `true` if that completed the answer.
     pub fn close(&mut self, received: usize) -> bool {
-        if let Body::UntilClose(start) = self.body {
-            self.body = Body::Done(start..received);
+        if let DecodedBody::UntilClose(start) = self.body {
+            self.body = DecodedBody::Done(start..received);
         }
-        matches!(self.body, Body::Done(_))
+        matches!(self.body, DecodedBody::Done(_))
     }
 
     fn finish(&mut self, body: Range<usize>, excess: bool) -> Result<Step, Malformed> {
         if excess {
             return Err(Malformed::Excess);
         }
-        self.body = Body::Done(body);
+        self.body = DecodedBody::Done(body);
         Ok(Step::Done)
     }
 
@@ -135,14 +135,14 @@ impl Decoder {
             }
             let bodiless = self.head_request || matches!(head.status, 204 | 304);
             self.body = match framing {
-                _ if bodiless => Body::Length(end..end),
-                Framing::Length(size) => Body::Length(end..end + size),
-                Framing::Chunked => Body::Chunked(end, Chunked::new(end)),
-                Framing::UntilClose => Body::UntilClose(end),
+                _ if bodiless => DecodedBody::Length(end..end),
+                Framing::Length(size) => DecodedBody::Length(end..end + size),
+                Framing::Chunked => DecodedBody::Chunked(end, Chunked::new(end)),
+                Framing::UntilClose => DecodedBody::UntilClose(end),
             };
             self.end = end;
             self.head = head;
-            self.head.keep_alive &= !matches!(self.body, Body::UntilClose(_));
+            self.head.keep_alive &= !matches!(self.body, DecodedBody::UntilClose(_));
             return Ok(true);
         }
     }

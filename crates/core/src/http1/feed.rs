@@ -17,11 +17,11 @@ pub struct Feed {
     buffer: Vec<u8>,
     filled: usize,
     status: u16,
-    body: Body,
+    body: BodyRest,
 }
 
 #[derive(Debug)]
-enum Body {
+enum BodyRest {
     Chunked(Chunked),
     /// How many bytes are left.
     Length(usize),
@@ -46,7 +46,7 @@ impl Feed {
         }
         poll_fn(|context| stream.poll_flush(context)).await?;
         let buffer = vec![0; MAX_HEAD + PIECE];
-        let mut feed = Self { stream, buffer, filled: 0, status: 0, body: Body::UntilClose };
+        let mut feed = Self { stream, buffer, filled: 0, status: 0, body: BodyRest::UntilClose };
         feed.read_head().await?;
         Ok(feed)
     }
@@ -65,12 +65,12 @@ impl Feed {
             if self.decode(&mut each)? {
                 return Ok(true);
             }
-            if matches!(self.body, Body::Ended) {
+            if matches!(self.body, BodyRest::Ended) {
                 return Ok(false);
             }
             if self.receive().await? == 0 {
-                let whole = matches!(self.body, Body::UntilClose);
-                self.body = Body::Ended;
+                let whole = matches!(self.body, BodyRest::UntilClose);
+                self.body = BodyRest::Ended;
                 return if whole { Ok(false) } else { Err(closed()) };
             }
         }
@@ -80,26 +80,26 @@ impl Feed {
     fn decode(&mut self, each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
         let received = &mut self.buffer[..self.filled];
         let count = match &mut self.body {
-            Body::Ended => return Ok(false),
-            Body::Chunked(chunked) => {
+            BodyRest::Ended => return Ok(false),
+            BodyRest::Chunked(chunked) => {
                 let whole = chunked.decode(received).map_err(wrong)?.is_some();
                 let count = chunked.end;
                 each(&received[..count]);
                 self.filled = chunked.forget(&mut self.buffer, self.filled);
                 if whole {
-                    self.body = Body::Ended;
+                    self.body = BodyRest::Ended;
                 }
                 return Ok(count > 0);
             }
-            Body::Length(left) => {
+            BodyRest::Length(left) => {
                 let count = self.filled.min(*left);
                 *left -= count;
                 if *left == 0 {
-                    self.body = Body::Ended;
+                    self.body = BodyRest::Ended;
                 }
                 count
             }
-            Body::UntilClose => self.filled,
+            BodyRest::UntilClose => self.filled,
         };
         each(&self.buffer[..count]);
         self.filled = 0;
@@ -128,11 +128,11 @@ impl Feed {
                 if head.status >= 200 {
                     self.status = head.status;
                     self.body = match framing {
-                        _ if matches!(head.status, 204 | 304) => Body::Ended,
-                        Framing::Length(0) => Body::Ended,
-                        Framing::Length(length) => Body::Length(length),
-                        Framing::Chunked => Body::Chunked(Chunked::new(0)),
-                        Framing::UntilClose => Body::UntilClose,
+                        _ if matches!(head.status, 204 | 304) => BodyRest::Ended,
+                        Framing::Length(0) => BodyRest::Ended,
+                        Framing::Length(length) => BodyRest::Length(length),
+                        Framing::Chunked => BodyRest::Chunked(Chunked::new(0)),
+                        Framing::UntilClose => BodyRest::UntilClose,
                     };
                     return Ok(());
                 }

@@ -3,8 +3,8 @@
 
 use super::line::Line;
 use super::seat::Seat;
-use super::spelling::Spelling;
-use super::stream::{Received, Stream};
+use super::spelling::SpelledHeaders;
+use super::stream::{Received, RequestStream};
 use super::trouble::Broken;
 use crate::clock::Nanos;
 use crate::http1::{Answer, Noted, Request};
@@ -27,7 +27,7 @@ pub struct Connection {
     sent: u64,
     noted: Noted,
     trouble: Option<Box<Trouble>>,
-    spelling: Spelling,
+    spelling: SpelledHeaders,
     received: Received,
     /// The status and headers of the last answer as lines, once they were asked for.
     text: OnceCell<Vec<u8>>,
@@ -51,7 +51,7 @@ impl Connection {
             sent: 0,
             noted: Noted::default(),
             trouble: None,
-            spelling: Spelling::default(),
+            spelling: SpelledHeaders::default(),
             received: Received::new(seat.endpoint().max_answer, context.buffers()),
             text: OnceCell::new(),
             tally: context.tally(),
@@ -182,7 +182,7 @@ impl Connection {
             return Err(unsent(Broken { goes_away: true, ..Broken::new(Failure::Reset, None) }));
         };
         line.hold();
-        let begun = Stream::begin(line, sender, head, &request.bytes[body..]);
+        let begun = RequestStream::begin(line, sender, head, &request.bytes[body..]);
         if !line.is_shared() {
             line.drive();
         }

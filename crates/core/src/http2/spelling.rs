@@ -8,14 +8,14 @@ use http::{Method, Request, Version};
 
 /// The headers of the last request: a session's requests mostly have the same ones.
 #[derive(Debug, Default)]
-pub(super) struct Spelling {
+pub(super) struct SpelledHeaders {
     /// The header lines as they were given.
     known: Vec<u8>,
     headers: HeaderMap,
     authority: Option<Authority>,
 }
 
-impl Spelling {
+impl SpelledHeaders {
     /// The HTTP/2 head of `request`, and where its body begins.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn spelled(text: &str) -> Result<(Request<()>, String), String> {
-        let (request, body) = Spelling::default().of(text.as_bytes(), true)?;
+        let (request, body) = SpelledHeaders::default().of(text.as_bytes(), true)?;
         Ok((request, text[body..].to_owned()))
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_the_last_request_is_not_taken_for_that_of_another() {
-        let mut spelling = Spelling::default();
+        let mut spelling = SpelledHeaders::default();
         let mut of = |text: &str| {
             let (request, _) = spelling.of(text.as_bytes(), false).unwrap();
             let value = request.headers().get("x").map(|it| it.to_str().unwrap().to_owned());

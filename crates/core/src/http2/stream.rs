@@ -75,7 +75,7 @@ impl Received {
 }
 
 /// The rest of a request, and the answer to it.
-pub(super) struct Stream {
+pub(super) struct RequestStream {
     send: Option<SendStream<Bytes>>,
     body: Bytes,
     response: Option<ResponseFuture>,
@@ -89,7 +89,7 @@ pub(super) struct Stream {
     pub(super) answered: bool,
 }
 
-impl Stream {
+impl RequestStream {
     /// Hands the request over to `h2`.
     pub(super) fn begin(
         line: &Line,

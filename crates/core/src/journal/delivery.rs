@@ -1,6 +1,6 @@
 //! The notes of an agent on their way into the journal of the run, stage by stage.
 
-use super::seal::{Sum, Sums};
+use super::seal::{FileSums, Sum};
 use super::{AWAITED, ENDING, Journal, MAGIC, NOTED, files};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -74,7 +74,7 @@ pub struct Delivery {
     /// How many bytes have arrived, or why they are unusable.
     arrived: io::Result<u64>,
     hasher: crc32fast::Hasher,
-    sums: Arc<Sums>,
+    sums: Arc<FileSums>,
 }
 
 impl Delivery {

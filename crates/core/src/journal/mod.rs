@@ -16,7 +16,7 @@ mod seal;
 pub use delivery::Delivery;
 
 use crate::op::{Key, Token, with_all};
-use seal::{Sum, Sums};
+use seal::{FileSums, Sum};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -116,7 +116,7 @@ pub struct Journal {
     /// The bytes in all files that were finished since notes were last handed over.
     finished: Arc<AtomicU64>,
     /// The length and checksum of each finished file.
-    sums: Arc<Sums>,
+    sums: Arc<FileSums>,
     /// Whether this process writes the journal.
     own: bool,
 }
@@ -298,7 +298,7 @@ pub struct Writer {
     finished: Arc<AtomicU64>,
     path: PathBuf,
     hasher: crc32fast::Hasher,
-    sums: Arc<Sums>,
+    sums: Arc<FileSums>,
 }
 
 impl Writer {

@@ -55,9 +55,9 @@ impl Sum {
 type ByName = BTreeMap<String, Sum>;
 
 #[derive(Debug, Default)]
-pub(super) struct Sums(Mutex<ByName>);
+pub(super) struct FileSums(Mutex<ByName>);
 
-impl Sums {
+impl FileSums {
     fn all(&self) -> std::sync::MutexGuard<'_, ByName> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

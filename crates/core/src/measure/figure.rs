@@ -6,7 +6,7 @@ use super::summary::OperationSummary;
 use serde::{Deserialize, Serialize};
 
 /// The properties of a count.
-struct Row {
+struct CountRow {
     name: &'static str,
     title: &'static str,
     meaning: &'static str,
@@ -39,7 +39,7 @@ macro_rules! counts {
             /// Every count, in the order of reports.
             pub const ALL: &[Self] = &[$(Self::$Count),*];
             #[allow(clippy::redundant_closure_for_method_calls, reason = "the type is not named")]
-            const ROWS: &[Row] = &[$(Row {
+            const ROWS: &[CountRow] = &[$(CountRow {
                 meaning: $meaning,
                 name: $name,
                 $($member: $value,)*
@@ -143,7 +143,7 @@ counts! {
 }
 
 impl Count {
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static CountRow {
         &Self::ROWS[self as usize]
     }
 

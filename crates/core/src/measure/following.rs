@@ -106,15 +106,15 @@ pub struct Change {
 }
 
 /// A change, as the document's index in the tables and the number of the change.
-type Place = (u32, u32);
+type NumberedChange = (u32, u32);
 
 /// The changes that one follower received.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReceivedChanges {
     /// For each document, the highest number that arrived.
     last: Vec<u32>,
     /// Changes whose write may still be acknowledged.
-    waiting: Vec<(Place, Nanos)>,
+    waiting: Vec<(NumberedChange, Nanos)>,
     changes: u64,
     repeated: u64,
     early: u64,
@@ -122,7 +122,7 @@ struct Seen {
     lag: Histogram,
 }
 
-impl Seen {
+impl ReceivedChanges {
     fn last(&self, document: u32) -> u32 {
         self.last.get(document as usize).copied().unwrap_or(0)
     }
@@ -135,11 +135,11 @@ pub struct Follows {
     documents: HashMap<u64, u32>,
     /// For each document, the highest number that was acknowledged.
     due: Vec<u32>,
-    awaited: HashMap<Place, Nanos>,
+    awaited: HashMap<NumberedChange, Nanos>,
     /// The size of `awaited` at which writes that no follower is waiting for are next removed.
     prune_at: usize,
     acknowledged: u64,
-    followers: Vec<Seen>,
+    followers: Vec<ReceivedChanges>,
 }
 
 impl Follows {
@@ -152,7 +152,7 @@ impl Follows {
             awaited: HashMap::new(),
             prune_at: 10_000,
             acknowledged: 0,
-            followers: std::iter::repeat_with(Seen::default).take(followers).collect(),
+            followers: std::iter::repeat_with(ReceivedChanges::default).take(followers).collect(),
         }
     }
 
@@ -200,7 +200,7 @@ impl Follows {
     /// Times the changes whose write is known to be acknowledged.
     pub fn compare(&mut self, now: Nanos) {
         for seen in &mut self.followers {
-            let Seen { waiting, lag, early, .. } = seen;
+            let ReceivedChanges { waiting, lag, early, .. } = seen;
             waiting.retain(|(place, at)| match self.awaited.get(place) {
                 Some(done) => {
                     *early += u64::from(at < done);
@@ -230,7 +230,7 @@ impl Follows {
     fn missing(&self, follower: usize) -> impl Iterator<Item = u32> {
         let documents = (0u32..).zip(&self.due).filter(|(_, due)| **due > 0);
         let missing = documents.filter(move |(document, due)| {
-            let came = |seen: &Seen| seen.last(*document) >= **due;
+            let came = |seen: &ReceivedChanges| seen.last(*document) >= **due;
             !came(&self.followers[follower]) && (!self.filtered || self.followers.iter().any(came))
         });
         missing.map(|(document, _)| document)

@@ -31,7 +31,7 @@ enum Rule {
 }
 
 /// The properties of a statistic.
-struct Row {
+struct StatisticRow {
     name: &'static str,
     shown: Shown,
     gauge: Option<&'static str>,
@@ -40,17 +40,17 @@ struct Row {
 }
 
 /// A number in microseconds, as stored in records.
-trait Stored {
+trait StoredNumber {
     fn store(us: Option<f64>) -> Self;
 }
 
-impl Stored for f64 {
+impl StoredNumber for f64 {
     fn store(us: Option<f64>) -> Self {
         us.unwrap_or(0.0)
     }
 }
 
-impl Stored for Option<f64> {
+impl StoredNumber for Option<f64> {
     fn store(us: Option<f64>) -> Self {
         us
     }
@@ -86,7 +86,7 @@ macro_rules! statistics {
                 Self {
                     samples: histogram.len(),
                     min_us: rounded(histogram.min() as f64),
-                    $($field: Stored::store(read(Statistic::$Statistic)),)*
+                    $($field: StoredNumber::store(read(Statistic::$Statistic)),)*
                     histogram,
                 }
             }
@@ -101,7 +101,7 @@ macro_rules! statistics {
         impl Statistic {
             /// Every statistic, in the order of reports.
             pub const ALL: &[Self] = &[$(Self::$Statistic),*];
-            const ROWS: &[Row] = &[$(Row {
+            const ROWS: &[StatisticRow] = &[$(StatisticRow {
                 name: $name,
                 shown: Shown::$shown,
                 gauge: statistics!(@gauge $($gauge)?),
@@ -134,7 +134,7 @@ statistics! {
 }
 
 impl Statistic {
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static StatisticRow {
         &Self::ROWS[self as usize]
     }
 

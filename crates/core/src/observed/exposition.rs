@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// One number of an exporter, at one time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample<'a> {
+pub struct ExportedSample<'a> {
     /// The name of the metric.
     pub name: &'a str,
     /// Its labels, `{a="b",c="d"}`, with escapes as written; empty if it has none.
@@ -38,7 +38,7 @@ pub struct Sample<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposition<'a> {
     /// Its numbers, in the order of the text.
-    pub samples: Vec<Sample<'a>>,
+    pub samples: Vec<ExportedSample<'a>>,
     /// How many lines could not be read, and the first of them.
     pub unread: Option<(usize, &'a str)>,
 }
@@ -67,10 +67,10 @@ impl<'a> Exposition<'a> {
                 // Only in comments: a label may contain a carriage return.
                 line.split('\r').for_each(|comment| declare(comment, &mut families));
             } else if let Some((series, value)) = sample(line) {
-                let Series { name, labels, quantile } = series;
+                let SeriesName { name, labels, quantile } = series;
                 if value.is_finite() {
                     let kind = kind(name, quantile, &families);
-                    read.samples.push(Sample { name, labels, value, kind });
+                    read.samples.push(ExportedSample { name, labels, value, kind });
                 }
             } else {
                 read.unread.get_or_insert((0, line)).0 += 1;
@@ -125,17 +125,17 @@ fn kind(name: &str, quantile: bool, families: &Families<'_>) -> Kind {
 }
 
 /// The identity of a series.
-struct Series<'a> {
+struct SeriesName<'a> {
     name: &'a str,
     labels: String,
     quantile: bool,
 }
 
 /// Parses `name{labels} value`, perhaps followed by the time and an exemplar.
-fn sample(line: &str) -> Option<(Series<'_>, f64)> {
+fn sample(line: &str) -> Option<(SeriesName<'_>, f64)> {
     let is_named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let (name, rest) = split(line, is_named)?;
-    let mut series = Series { name, labels: String::new(), quantile: false };
+    let mut series = SeriesName { name, labels: String::new(), quantile: false };
     let rest = match rest.trim_start().strip_prefix('{') {
         Some(inside) => labels(inside, &mut series)?,
         None => rest.strip_prefix([' ', '\t'])?,
@@ -158,7 +158,7 @@ fn split(text: &str, is_named: impl Fn(char) -> bool) -> Option<(&str, &str)> {
 }
 
 /// Parses labels up to the closing brace, and returns the text after it.
-fn labels<'a>(inside: &'a str, series: &mut Series<'a>) -> Option<&'a str> {
+fn labels<'a>(inside: &'a str, series: &mut SeriesName<'a>) -> Option<&'a str> {
     let mut rest = inside.trim_start();
     loop {
         if let Some(after) = rest.strip_prefix('}') {

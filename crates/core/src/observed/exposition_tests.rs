@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn kinds(text: &str) -> Vec<(String, f64, Kind)> {
     let read = Exposition::read(text);
     assert_eq!(read.unread, None, "{text}");
-    let one = |it: Sample<'_>| (format!("{}{}", it.name, it.labels), it.value, it.kind);
+    let one = |it: ExportedSample<'_>| (format!("{}{}", it.name, it.labels), it.value, it.kind);
     read.samples.into_iter().map(one).collect()
 }
 

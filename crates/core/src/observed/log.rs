@@ -25,7 +25,7 @@ const MOST_WORDS: usize = 300;
 
 /// One number of a source over time.
 #[derive(Clone, Debug)]
-struct Kept {
+struct MeterColumn {
     meter: Meter,
     /// The last count and when it arrived.
     last: Option<(f64, f64)>,
@@ -34,20 +34,20 @@ struct Kept {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Answers {
+struct AnswerTable {
     at_s: Vec<f64>,
     /// How many seconds each of the older rows covers.
     step_s: f64,
-    columns: Vec<Kept>,
+    columns: Vec<MeterColumn>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownSource {
     source: Source,
     uptime: Option<(f64, f64)>,
     /// How many values made no sense, and a description of the first.
     nonsense: Option<(u64, String)>,
-    answers: Vec<Answers>,
+    answers: Vec<AnswerTable>,
     first: Option<Served>,
     last: Option<Served>,
     /// How many documents had been evicted at the first answer, and what had been at the last one.
@@ -63,7 +63,7 @@ type Asked = (Option<usize>, usize);
 /// What has been observed so far.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedLog {
-    sources: Vec<Known>,
+    sources: Vec<KnownSource>,
     /// The tasks in progress, by who was asked and what, and since when.
     running: BTreeMap<(Asked, Task), f64>,
     over: Vec<Activity>,
@@ -73,8 +73,10 @@ pub struct ObservedLog {
 impl ObservedLog {
     /// A log for these sources, given by name.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
-        let known =
-            |name| Known { source: Source { name, ..Source::default() }, ..Known::default() };
+        let known = |name| KnownSource {
+            source: Source { name, ..Source::default() },
+            ..KnownSource::default()
+        };
         Self { sources: names.into_iter().map(known).collect(), ..Self::default() }
     }
 
@@ -177,7 +179,7 @@ impl ObservedLog {
         let running = self.running.iter();
         let running = running.map(|((_, task), from_s)| activity(task.clone(), *from_s, None));
         activities.extend(running);
-        let sources = self.sources.iter().map(Known::so_far).collect();
+        let sources = self.sources.iter().map(KnownSource::so_far).collect();
         let activities = merged(activities);
         Observed { sources, activities, settings: self.settings.clone() }
     }
@@ -229,10 +231,10 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-impl Known {
-    fn answers(&mut self, question: usize) -> &mut Answers {
+impl KnownSource {
+    fn answers(&mut self, question: usize) -> &mut AnswerTable {
         if self.answers.len() <= question {
-            self.answers.resize_with(question + 1, Answers::default);
+            self.answers.resize_with(question + 1, AnswerTable::default);
         }
         &mut self.answers[question]
     }
@@ -279,7 +281,7 @@ impl Known {
             Evicted { documents, policy: last.policy.clone() }
         });
         let evicted = evicted.filter(|it| it.documents > 0);
-        let tables = self.answers.iter().map(Answers::so_far);
+        let tables = self.answers.iter().map(AnswerTable::so_far);
         let tables = tables.filter(|it| !it.columns.is_empty()).collect();
         let nonsense = self.nonsense.as_ref().map(|(count, first)| match count {
             1 => format!("a value that makes no sense was left out: {first}"),
@@ -294,7 +296,7 @@ impl Known {
 /// Restarts found by different questions within this time are the same restart.
 const SAME_S: f64 = 15.0;
 
-impl Answers {
+impl AnswerTable {
     /// Whether counts are below the last ones: any count, or for `lone_counts` most of them.
     fn fell(&self, values: &[&(Meter, f64)], lone_counts: bool) -> bool {
         let counts = values.iter().filter_map(|(meter, value)| {
@@ -316,7 +318,7 @@ impl Answers {
             let place = self.columns.iter().position(|it| it.meter.name == meter.name);
             let place = place.unwrap_or_else(|| {
                 let values = vec![None; rows];
-                self.columns.push(Kept { meter: meter.clone(), last: None, values });
+                self.columns.push(MeterColumn { meter: meter.clone(), last: None, values });
                 self.columns.len() - 1
             });
             let column = &mut self.columns[place];
@@ -404,9 +406,10 @@ impl Answers {
 
     fn so_far(&self) -> Table {
         let is_sensible = |value: &f64| value.abs() < MOST_VALUE;
-        let known = |it: &Kept| it.values.iter().flatten().any(|it| is_sensible(it) && *it != 0.0);
-        let said = |it: &&Kept| known(it);
-        let column = |it: &Kept| Column {
+        let known =
+            |it: &MeterColumn| it.values.iter().flatten().any(|it| is_sensible(it) && *it != 0.0);
+        let said = |it: &&MeterColumn| known(it);
+        let column = |it: &MeterColumn| Column {
             meter: it.meter.clone(),
             values: it.values.iter().map(|value| value.filter(is_sensible).map(rounded)).collect(),
         };

@@ -1,7 +1,7 @@
 //! Selects which series of an exporter are kept, and converts them: counts become rates, everything
 //! else stays as it is.
 
-use super::exposition::{Exposition, Kind, Sample};
+use super::exposition::{ExportedSample, Exposition, Kind};
 use super::{Meter, Reading};
 use crate::op::plain;
 use std::collections::HashSet;
@@ -79,7 +79,7 @@ impl Choice {
             None if text.trim().is_empty() => return Err("the answer is empty".to_owned()),
             _ => {}
         }
-        let mut wanted: Vec<(String, Sample<'_>)> = Vec::new();
+        let mut wanted: Vec<(String, ExportedSample<'_>)> = Vec::new();
         for sample in samples.iter().filter(|it| it.name.len() + it.labels.len() <= LONGEST_NAME) {
             let name = format!("{}{}", sample.name, sample.labels);
             if self.wants(sample, &name) {
@@ -110,20 +110,20 @@ impl Choice {
             notes.push(format!("{lines} could not be read: {:?}", shown(first)));
         }
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
-        let meter = |(_, sample): (String, Sample<'_>)| (self.meter(&sample), sample.value);
+        let meter = |(_, sample): (String, ExportedSample<'_>)| (self.meter(&sample), sample.value);
         let values = wanted.into_iter().map(meter).collect();
         Ok(Reading { values, note, lone_counts: true, ..Reading::default() })
     }
 
-    fn wants(&self, sample: &Sample<'_>, name: &str) -> bool {
+    fn wants(&self, sample: &ExportedSample<'_>, name: &str) -> bool {
         if self.asked.is_empty() {
             return matches!(sample.kind, Kind::Count | Kind::Gauge);
         }
         self.asked.iter().any(|glob| glob.matches(sample.name) || glob.matches(name))
     }
 
-    fn meter(&self, sample: &Sample<'_>) -> Meter {
-        let Sample { name, labels, kind, .. } = sample;
+    fn meter(&self, sample: &ExportedSample<'_>) -> Meter {
+        let ExportedSample { name, labels, kind, .. } = sample;
         let counted = matches!(kind, Kind::Count | Kind::Bucket);
         let family = ["_total", "_sum"].iter().find_map(|end| name.strip_suffix(end));
         let unit = match family.unwrap_or(name).rsplit('_').next() {

@@ -3,7 +3,7 @@
 //! kind by name.
 
 use super::own::{self, NameError};
-use super::row::{Class, Row};
+use super::row::{Class, KindRow};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -25,17 +25,17 @@ macro_rules! kinds {
     )*) => {
         /// The indices of the built-in kinds.
         #[repr(u16)]
-        enum Place {
+        enum BuiltIn {
             $($Kind,)*
         }
 
         #[allow(non_upper_case_globals, reason = "they are used like the variants of an enum")]
         impl OpKind {
-            $(#[doc = $doc] pub const $Kind: Self = Self(Place::$Kind as u16);)*
+            $(#[doc = $doc] pub const $Kind: Self = Self(BuiltIn::$Kind as u16);)*
             /// Every built-in kind, in the order of reports.
             pub const BUILT_IN: [Self; [$($name),*].len()] = [$(Self::$Kind),*];
-            const ROWS: [Row; Self::BUILT_IN.len()] = [$(
-                Row { name: $name, class: Class::$class, ycsb: $ycsb, mix: $mix }
+            const ROWS: [KindRow; Self::BUILT_IN.len()] = [$(
+                KindRow { name: $name, class: Class::$class, ycsb: $ycsb, mix: $mix }
             ),*];
             #[cfg(feature = "schema")]
             const DOCS: [&'static str; Self::BUILT_IN.len()] = [$($doc),*];
@@ -88,7 +88,7 @@ impl OpKind {
         Self::Scan,
     ]);
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static KindRow {
         match Self::ROWS.get(self.index()) {
             Some(row) => row,
             None => own::row(self.index() - Self::BUILT_IN.len()),

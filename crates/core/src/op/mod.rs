@@ -82,12 +82,12 @@ pub struct Op {
     pub settle: bool,
     /// For a read: how many copies of the document must agree. A driver need not
     /// heed it, so it is not a [`Feature`].
-    pub copies: Copies,
+    pub copies: ReadCopies,
 }
 
 /// How many copies of a document must agree on what is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copies {
+pub enum ReadCopies {
     /// As many as the target is configured to ask for.
     #[default]
     Asked,
@@ -110,7 +110,7 @@ impl Op {
             part: Part::Whole,
             whole: OpKind::ReadModifyWrite,
             settle: false,
-            copies: Copies::Asked,
+            copies: ReadCopies::Asked,
         }
     }
 

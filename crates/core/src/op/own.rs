@@ -1,7 +1,7 @@
 //! The operations that plans define: their valid names, and a table of those that this process has
 //! seen. The table only grows, but is bounded; an index always refers to the same name.
 
-use super::row::{Class, Row};
+use super::row::{Class, KindRow};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ const MOST_CHARACTERS: usize = 40;
 #[cfg(feature = "schema")]
 pub(super) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,39}$";
 
-static ROWS: [OnceLock<Row>; MOST] = [const { OnceLock::new() }; MOST];
+static ROWS: [OnceLock<KindRow>; MOST] = [const { OnceLock::new() }; MOST];
 /// Whether each is a request or a sequence in its plan, if that is known.
 static DEFINED: [AtomicU8; MOST] = [const { AtomicU8::new(UNKNOWN) }; MOST];
 const UNKNOWN: u8 = 0;
@@ -61,7 +61,7 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
     }
     let place = places.len();
     let Some(slot) = ROWS.get(place) else { return Err(NameError::TooMany(name.to_owned())) };
-    let row = slot.get_or_init(|| Row {
+    let row = slot.get_or_init(|| KindRow {
         name: name.to_owned().leak(),
         // The actual class is returned by `class`.
         class: Class::Request,
@@ -73,8 +73,8 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
 }
 
 /// The row at an index that [`add`] or [`find`] returned.
-pub(super) fn row(place: usize) -> &'static Row {
-    static NONE: Row = Row { name: "?", class: Class::Request, ycsb: "?", mix: None };
+pub(super) fn row(place: usize) -> &'static KindRow {
+    static NONE: KindRow = KindRow { name: "?", class: Class::Request, ycsb: "?", mix: None };
     ROWS.get(place).and_then(OnceLock::get).unwrap_or(&NONE)
 }
 

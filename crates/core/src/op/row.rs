@@ -40,7 +40,7 @@ impl Class {
 
 /// The properties of a kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct KindRow {
     pub(super) name: &'static str,
     pub(super) class: Class,
     pub(super) ycsb: &'static str,

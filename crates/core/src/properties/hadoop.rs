@@ -68,13 +68,13 @@ struct ConfigurationFile {
     /// Whether the parser is inside a `<property>`.
     within: bool,
     /// The part of the property that text is added to.
-    part: Option<Part>,
+    part: Option<Element>,
     name: String,
     value: Option<String>,
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum Element {
     Name,
     Value,
 }
@@ -110,11 +110,11 @@ impl ConfigurationFile {
                 self.value = attribute(start, "value")?;
             }
             (3, "name") if self.within => {
-                self.part = Some(Part::Name);
+                self.part = Some(Element::Name);
                 self.name.clear();
             }
             (3, "value") if self.within => {
-                self.part = Some(Part::Value);
+                self.part = Some(Element::Value);
                 self.value = Some(String::new());
             }
             _ => {}
@@ -140,11 +140,11 @@ impl ConfigurationFile {
     fn text(&mut self, text: &str) -> Result<(), String> {
         match (self.depth, self.part) {
             (0, _) if !text.trim().is_empty() => Err("there is text outside of it".to_owned()),
-            (3, Some(Part::Name)) => {
+            (3, Some(Element::Name)) => {
                 self.name.push_str(text);
                 Ok(())
             }
-            (3, Some(Part::Value)) => {
+            (3, Some(Element::Value)) => {
                 self.value.get_or_insert_default().push_str(text);
                 Ok(())
             }

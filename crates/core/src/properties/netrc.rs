@@ -33,12 +33,12 @@ pub struct NetrcError {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: NetrcProblem,
 }
 
 /// The problems that a netrc can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum NetrcProblem {
     /// A keyword is expected.
     #[error("a word other than {KEYWORDS}")]
     Keyword,
@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Result<Vec<NetrcEntry>, NetrcError> {
                 words.skip_macro();
             }
             "login" | "user" | "password" | "account" => {
-                let entry = entries.last_mut().ok_or_else(|| wrong(Problem::Machine))?;
+                let entry = entries.last_mut().ok_or_else(|| wrong(NetrcProblem::Machine))?;
                 let value = Some(words.value()?);
                 match keyword.as_str() {
                     "password" => entry.password = value,
@@ -96,7 +96,7 @@ pub fn parse(text: &str) -> Result<Vec<NetrcEntry>, NetrcError> {
                     _ => entry.login = value,
                 }
             }
-            _ => return Err(wrong(Problem::Keyword)),
+            _ => return Err(wrong(NetrcProblem::Keyword)),
         }
     }
     Ok(entries)
@@ -136,7 +136,7 @@ impl Words<'_> {
 
     fn value(&mut self) -> Result<String, NetrcError> {
         self.pass_space();
-        self.word()?.ok_or(NetrcError { line: self.line, problem: Problem::Value })
+        self.word()?.ok_or(NetrcError { line: self.line, problem: NetrcProblem::Value })
     }
 
     fn word(&mut self) -> Result<Option<String>, NetrcError> {
@@ -147,7 +147,7 @@ impl Words<'_> {
             return Ok((!word.is_empty()).then_some(word));
         };
         let (mut word, mut chars) = (String::new(), quoted.char_indices());
-        let open = NetrcError { line: self.line, problem: Problem::Quote };
+        let open = NetrcError { line: self.line, problem: NetrcProblem::Quote };
         loop {
             match chars.next().ok_or(open)? {
                 (at, '"') => {
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_reported_without_the_words() {
         for (text, line, problem) in [
-            ("machine a\nlogn secret", 2, Problem::Keyword),
-            ("machine a password", 1, Problem::Value),
-            ("machine a\n\npassword \"secret", 3, Problem::Quote),
-            ("password secret", 1, Problem::Machine),
+            ("machine a\nlogn secret", 2, NetrcProblem::Keyword),
+            ("machine a password", 1, NetrcProblem::Value),
+            ("machine a\n\npassword \"secret", 3, NetrcProblem::Quote),
+            ("password secret", 1, NetrcProblem::Machine),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!((error.line, error.problem), (line, problem), "{text}");

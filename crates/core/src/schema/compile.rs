@@ -51,7 +51,7 @@ impl Value {
 
 /// Text in a fixed amount of room, so that copying it takes two moves, followed by one value.
 #[derive(Clone, Debug)]
-struct Step {
+struct TextAndValue {
     text: [u8; TEXT],
     len: u8,
     value: Value,
@@ -59,7 +59,7 @@ struct Step {
 
 /// The steps for one top-level entry.
 #[derive(Clone, Debug)]
-struct Part {
+struct EntrySteps {
     /// The first step, and the one after the last.
     steps: Range<usize>,
     /// The number of draws for the entries before it.
@@ -69,11 +69,11 @@ struct Part {
 /// A compiled template: all of a document except the opening brace and the given members.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    steps: Vec<Step>,
+    steps: Vec<TextAndValue>,
     /// The limits of values.
     bounded: Vec<Bounded>,
     /// One per top-level entry, in order; the steps after the last one close the document.
-    parts: Vec<Part>,
+    parts: Vec<EntrySteps>,
     max_len: usize,
 }
 
@@ -84,7 +84,7 @@ impl Program {
         for (i, (name, shape)) in template.entries().iter().enumerate() {
             let (first, skip) = (compiler.steps.len(), compiler.draws);
             compiler.member(i, name, shape);
-            parts.push(Part { steps: first..compiler.steps.len(), skip });
+            parts.push(EntrySteps { steps: first..compiler.steps.len(), skip });
         }
         compiler.text.push(b'}');
         compiler.step(Value::Nothing);
@@ -146,7 +146,7 @@ impl Program {
     #[inline(never)]
     fn each<const BOUNDED: bool>(
         &self,
-        steps: &[Step],
+        steps: &[TextAndValue],
         words: &Dictionary,
         mut stream: Stream,
         out: &mut [u8],
@@ -191,7 +191,7 @@ impl Program {
 #[derive(Default)]
 struct Compiler {
     text: Vec<u8>,
-    steps: Vec<Step>,
+    steps: Vec<TextAndValue>,
     bounded: Vec<Bounded>,
     draws: u64,
 }
@@ -203,7 +203,7 @@ impl Compiler {
         let whole = text.len().saturating_sub(1) / TEXT;
         for (i, piece) in text.chunks(TEXT).enumerate() {
             let value = if i == whole { value } else { Value::Nothing };
-            let mut step = Step { text: [b' '; TEXT], len: piece.len() as u8, value };
+            let mut step = TextAndValue { text: [b' '; TEXT], len: piece.len() as u8, value };
             step.text[..piece.len()].copy_from_slice(piece);
             self.steps.push(step);
         }

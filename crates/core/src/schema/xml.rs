@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
 /// A tag's name, and its attributes' names and values.
 type Tag = (String, Vec<(String, String)>);
 
-enum Token {
+enum XmlToken {
     Open(String),
     Close,
     Text(String),
@@ -162,15 +162,15 @@ impl XmlReader<'_> {
         let mut name = String::new();
         loop {
             match self.next()? {
-                Token::Text(text) => name.push_str(&text),
-                Token::Close => return Ok(name.trim_matches(SPACE).to_owned()),
-                Token::Open(found) => {
+                XmlToken::Text(text) => name.push_str(&text),
+                XmlToken::Close => return Ok(name.trim_matches(SPACE).to_owned()),
+                XmlToken::Open(found) => {
                     let found = tag(&found);
                     return Err(self.wrong(&format!(
                         "{found} inside <name>: a <name> holds only text, write < as &lt;"
                     )));
                 }
-                Token::End => return Err(self.wrong("the text ends inside <name>: close it")),
+                XmlToken::End => return Err(self.wrong("the text ends inside <name>: close it")),
             }
         }
     }
@@ -180,13 +180,13 @@ impl XmlReader<'_> {
     fn child(&mut self, parent: &str) -> Result<Option<String>, SchemaError> {
         loop {
             match self.next()? {
-                Token::Open(found) => return Ok(Some(found)),
-                Token::End if parent.starts_with('<') => {
+                XmlToken::Open(found) => return Ok(Some(found)),
+                XmlToken::End if parent.starts_with('<') => {
                     return Err(self.wrong(&format!("the text ends inside {parent}: close it")));
                 }
-                Token::Close | Token::End => return Ok(None),
-                Token::Text(text) if text.trim_matches(SPACE).is_empty() => {}
-                Token::Text(_) => {
+                XmlToken::Close | XmlToken::End => return Ok(None),
+                XmlToken::Text(text) if text.trim_matches(SPACE).is_empty() => {}
+                XmlToken::Text(_) => {
                     return Err(self.wrong(&format!(
                         "text in {parent}: only a <name> holds text, so remove it"
                     )));
@@ -223,7 +223,7 @@ impl XmlReader<'_> {
     }
 
     /// The next token, skipping comments and declarations.
-    fn next(&mut self) -> Result<Token, SchemaError> {
+    fn next(&mut self) -> Result<XmlToken, SchemaError> {
         loop {
             self.at = self.inner.buffer_position();
             let event = self.inner.read_event().map_err(|error| SchemaError::Xml {
@@ -234,13 +234,13 @@ impl XmlReader<'_> {
                 Event::Start(start) => {
                     let (name, bounds) = self.opened(&start)?;
                     self.bounds = bounds;
-                    Token::Open(name)
+                    XmlToken::Open(name)
                 }
-                Event::End(_) => Token::Close,
-                Event::Eof => Token::End,
-                Event::Text(text) => Token::Text(text.xml10_content().into_owned()),
-                Event::CData(text) => Token::Text(text.xml10_content().into_owned()),
-                Event::GeneralRef(reference) => Token::Text(self.resolved(&reference)?),
+                Event::End(_) => XmlToken::Close,
+                Event::Eof => XmlToken::End,
+                Event::Text(text) => XmlToken::Text(text.xml10_content().into_owned()),
+                Event::CData(text) => XmlToken::Text(text.xml10_content().into_owned()),
+                Event::GeneralRef(reference) => XmlToken::Text(self.resolved(&reference)?),
                 Event::Empty(_)
                 | Event::Comment(_)
                 | Event::Decl(_)

@@ -45,14 +45,16 @@ const MOST_SHARED: f64 = 0.2;
 impl Layout {
     /// How these values were measured.
     pub fn of(samples: &[Observation]) -> Self {
-        let (Some(sums), true) = (Sums::of(samples), samples.len() > 3) else { return Self::Apart };
+        let (Some(sums), true) = (DistanceSums::of(samples), samples.len() > 3) else {
+            return Self::Apart;
+        };
         let shared = sums.side_place.powi(2) / (sums.sides * sums.places);
         if shared <= MOST_SHARED { Self::Interleaved } else { Self::Apart }
     }
 }
 
 /// Sums of squares and products of distances from the means.
-struct Sums {
+struct DistanceSums {
     sides: f64,
     places: f64,
     side_place: f64,
@@ -60,7 +62,7 @@ struct Sums {
     place_value: f64,
 }
 
-impl Sums {
+impl DistanceSums {
     /// `None` if there is only one side, or one point in time.
     fn of(samples: &[Observation]) -> Option<Self> {
         let of = |of: fn(&Observation) -> f64| {
@@ -141,7 +143,7 @@ impl Difference {
     /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not linear, the interval is too wide
     /// rather than too narrow, since alternating sides share all slow changes.
     fn of_interleaved(samples: &[Observation]) -> Option<Self> {
-        let sums = Sums::of(samples)?;
+        let sums = DistanceSums::of(samples)?;
         let freedom = samples.len() as f64 - 3.0;
         let all = sums.sides * sums.places - sums.side_place.powi(2);
         if freedom < 1.0 || all <= 0.0 {

@@ -24,7 +24,7 @@ pub struct Fit {
 type Centered = Vec<(f64, f64)>;
 
 /// Sums of squares and products over all points.
-struct Sums {
+struct PointSums {
     xx: f64,
     xy: f64,
     yy: f64,
@@ -66,7 +66,7 @@ impl Fit {
     /// The line, with the variance of the noise and its degrees of freedom as given by `noise`.
     fn through(
         runs: &[Vec<(f64, f64)>],
-        noise: impl Fn(&[Centered], &Sums) -> (f64, usize),
+        noise: impl Fn(&[Centered], &PointSums) -> (f64, usize),
     ) -> Option<Self> {
         let count: usize = runs.iter().map(Vec::len).sum();
         let centered: Vec<Centered> = runs.iter().map(|run| centered(run)).collect();
@@ -74,7 +74,7 @@ impl Fit {
         let mean =
             |of: fn(&(f64, f64)) -> f64| runs.iter().flatten().map(of).sum::<f64>() / count as f64;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-        let sums = Sums {
+        let sums = PointSums {
             xx: all().map(|(x, _)| x * x).sum(),
             xy: all().map(|(x, y)| x * y).sum(),
             yy: all().map(|(_, y)| y * y).sum(),

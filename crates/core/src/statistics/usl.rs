@@ -37,8 +37,8 @@ impl Usl {
             return None;
         }
         // The best law without a negative part is among those with some parts left out.
-        let parts: &[&[Part]] =
-            &[&[], &[Part::Contention], &[Part::Contention, Part::Coherency], &[Part::Coherency]];
+        let parts: &[&[Term]] =
+            &[&[], &[Term::Contention], &[Term::Contention, Term::Coherency], &[Term::Coherency]];
         let parts = match sizes.len() {
             1 => &parts[..1],
             2 => &parts[..2],
@@ -95,7 +95,7 @@ impl Usl {
 
 /// A part of the law besides λ.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum Term {
     Contention,
     Coherency,
 }
@@ -103,7 +103,7 @@ enum Part {
 /// The law with these parts, from a first guess by Levenberg-Marquardt steps (D. W. Marquardt, "An
 /// Algorithm for Least-Squares Estimation of Nonlinear Parameters", Journal of the Society for
 /// Industrial and Applied Mathematics 11, 1963, 431–441).
-fn refined(points: &[(f64, f64)], weight: Weight, free: &[Part]) -> Option<Usl> {
+fn refined(points: &[(f64, f64)], weight: Weight, free: &[Term]) -> Option<Usl> {
     let mut law = guessed(points, free)?;
     let (mut error, mut damping) = (law.error(points, weight), 1e-3);
     for _ in 0..MOST_STEPS {
@@ -141,7 +141,7 @@ fn refined(points: &[(f64, f64)], weight: Weight, free: &[Part]) -> Option<Usl> 
 
 /// N / X is linear in all parts of the slowdown, so a linear fit is close, although it weighs
 /// errors differently.
-fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
+fn guessed(points: &[(f64, f64)], free: &[Term]) -> Option<Usl> {
     let rows = points.iter().map(|(n, x)| {
         // Relative to N / X, since small rates would otherwise dominate.
         let weight = x / n;
@@ -156,7 +156,7 @@ fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
     (law.single > 0.0 && law.single.is_finite()).then_some(law)
 }
 
-impl Part {
+impl Term {
     /// The factor of this part in the slowdown of a system of size `n`.
     fn grows(self, n: f64) -> f64 {
         match self {

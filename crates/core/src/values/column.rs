@@ -19,13 +19,13 @@ const BLOCK: u64 = 64;
 
 /// A column with at least one value.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ValueColumn {
     rows: u64,
-    kept: Kept,
+    kept: KeptValues,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum KeptValues {
     /// All values, one after the other, and the end of each.
     Memory { bytes: Vec<u8>, ends: Vec<u32> },
     /// The file, where each block begins and the last one ends, and the index of the wanted field.
@@ -36,9 +36,9 @@ enum Kept {
 type Version = (PathBuf, String, Option<SystemTime>, u64);
 
 /// The columns that were read, because a plan is processed more than once.
-static READ: Mutex<BTreeMap<Version, Arc<Column>>> = Mutex::new(BTreeMap::new());
+static READ: Mutex<BTreeMap<Version, Arc<ValueColumn>>> = Mutex::new(BTreeMap::new());
 
-impl Column {
+impl ValueColumn {
     /// The column with this name.
     ///
     /// # Errors
@@ -94,9 +94,9 @@ impl Column {
             return Err("it has no rows below its first line".to_owned());
         }
         let kept = if block == 0 {
-            Kept::Memory { bytes, ends }
+            KeptValues::Memory { bytes, ends }
         } else {
-            Kept::File { file, blocks, field }
+            KeptValues::File { file, blocks, field }
         };
         Ok(Self { rows, kept })
     }
@@ -109,12 +109,12 @@ impl Column {
     /// be read.
     pub(super) fn write(&self, row: u64, out: &mut Vec<u8>) {
         match &self.kept {
-            Kept::Memory { bytes, ends } => {
+            KeptValues::Memory { bytes, ends } => {
                 let end = |row: u64| ends.get(row as usize).map_or(bytes.len(), |it| *it as usize);
                 let start = row.checked_sub(1).map_or(0, end);
                 out.extend_from_slice(&bytes[start..end(row)]);
             }
-            Kept::File { file, blocks, field } => {
+            KeptValues::File { file, blocks, field } => {
                 let block = (row / BLOCK) as usize;
                 let Some(&[start, end]) = blocks.get(block..block + 2) else { return };
                 ROOM.with_borrow_mut(|(bytes, record)| {
@@ -157,7 +157,7 @@ mod tests {
         file
     }
 
-    fn value(column: &Column, row: u64) -> String {
+    fn value(column: &ValueColumn, row: u64) -> String {
         let mut out = Vec::new();
         column.write(row, &mut out);
         String::from_utf8(out).unwrap()
@@ -165,14 +165,16 @@ mod tests {
 
     #[test]
     fn what_is_no_column_is_refused_in_words() {
-        let refusal_of = |text: &str| Column::read(file(text), "city", 0).unwrap_err();
+        let refusal_of = |text: &str| ValueColumn::read(file(text), "city", 0).unwrap_err();
         assert!(refusal_of("").starts_with("no column \"city\""));
         let other = refusal_of("name,zip\na,1\n");
         assert_eq!(other, "no column \"city\" in its first line; give one of name, zip");
         assert_eq!(refusal_of("name, city\n"), "it has no rows below its first line");
         assert!(refusal_of("name,city\na\n").starts_with("not CSV: "));
-        assert!(Column::open("/nowhere.csv", "city").unwrap_err().contains("cannot read /nowhere"));
-        assert_eq!(Column::open("/dev/null", "city").unwrap_err(), "/dev/null is not a file");
+        assert!(
+            ValueColumn::open("/nowhere.csv", "city").unwrap_err().contains("cannot read /nowhere")
+        );
+        assert_eq!(ValueColumn::open("/dev/null", "city").unwrap_err(), "/dev/null is not a file");
     }
 
     proptest! {
@@ -187,7 +189,7 @@ mod tests {
             }
             let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
             for block in [0, BLOCK] {
-                let column = Column::read(file(&text), "city", block).unwrap();
+                let column = ValueColumn::read(file(&text), "city", block).unwrap();
                 prop_assert_eq!(column.rows(), values.len() as u64);
                 for (row, wanted) in values.iter().enumerate() {
                     prop_assert_eq!(&value(&column, row as u64), wanted);

@@ -18,7 +18,7 @@ use crate::http1::{Answer, Connection, reason};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{
-    Answered, Class, Copies, Failure, Key, Op, OpKind, Pen, Reason, Reply, Saved, Token,
+    Answered, Class, Failure, Key, Op, OpKind, Pen, ReadCopies, Reason, Reply, Saved, Token,
 };
 use crate::{Outcome, SentAs, Session};
 use std::ops::Range;
@@ -144,7 +144,7 @@ impl CouchSession {
             Revision::from(token).write(head);
             first = false;
         }
-        if query.is_none() && op.copies == Copies::Asked {
+        if query.is_none() && op.copies == ReadCopies::Asked {
             self.quorum.write(op.kind, first, head);
         }
         head.extend_from_slice(&self.common);

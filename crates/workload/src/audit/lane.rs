@@ -5,7 +5,7 @@ use super::ledger::Ledger;
 use super::owed::{Doubt, Last, Owed};
 use crate::journal::Act;
 use crate::op::{
-    Answered, Copies, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token, Unconfirmed,
+    Answered, Failure, Finding, Key, Op, OpKind, Pen, ReadCopies, Reply, Token, Unconfirmed,
 };
 use crate::verify::words;
 use crate::{Check, Next, Original, Places, Workload};
@@ -305,7 +305,7 @@ impl Audit {
             self.left = 0;
         }
         let key = *self.keys.last()?;
-        let read = Op { copies: Copies::Usual, ..Op::single(OpKind::Read, key, None) };
+        let read = Op { copies: ReadCopies::Usual, ..Op::single(OpKind::Read, key, None) };
         pen.look();
         let count = if self.several && self.left == 0 { self.together() } else { 1 };
         for key in self.keys.iter().rev().take(count) {

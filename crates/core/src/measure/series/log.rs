@@ -3,7 +3,7 @@
 //! minutes take no more memory than seconds. Times in longer rows are kept to two significant
 //! digits.
 
-use super::shelf::{Place, Shelf};
+use super::shelf::{Shelf, ShelfPlace};
 use super::{Series, SeriesRow};
 use crate::clock::SECOND_NS;
 use crate::measure::Interval;
@@ -31,12 +31,12 @@ pub(super) fn lengths_s() -> impl Iterator<Item = u32> {
 
 /// A row, wherever it is stored.
 #[derive(Debug)]
-enum Row {
+enum LoggedRow {
     Here(SeriesRow),
-    Shelved { second: u32, seconds: u32, place: Place },
+    Shelved { second: u32, seconds: u32, place: ShelfPlace },
 }
 
-impl Row {
+impl LoggedRow {
     /// Its first second, and the one after its last.
     const fn span(&self) -> (u32, u32) {
         match self {
@@ -51,7 +51,7 @@ impl Row {
 pub struct SeriesLog {
     /// Whether the nodes are kept separately.
     nodes: bool,
-    rows: Vec<Row>,
+    rows: Vec<LoggedRow>,
     merged: bool,
     most_bytes: usize,
     shelf: Option<Shelf>,
@@ -89,7 +89,7 @@ impl SeriesLog {
             row.node_mut(place).merge(part);
         }
         let index = index.unwrap_or(after);
-        self.rows.insert(index, Row::Here(row));
+        self.rows.insert(index, LoggedRow::Here(row));
         // Shards send each second within a fraction of the next one, so older ones are complete.
         self.pack(index);
         if let Some(old) = index.checked_sub(3) {
@@ -112,16 +112,16 @@ impl SeriesLog {
     /// The latest second before `until`.
     pub fn latest(&self, until: u32) -> Option<&SeriesRow> {
         match self.rows.iter().rfind(|row| row.span().1 <= until)? {
-            Row::Here(row) => Some(row),
-            Row::Shelved { .. } => None,
+            LoggedRow::Here(row) => Some(row),
+            LoggedRow::Shelved { .. } => None,
         }
     }
 
     /// All seconds so far, in order. Rows that cannot be read are left out.
     pub fn so_far(&self) -> Series {
-        let row = |row: &Row| match row {
-            Row::Here(row) => Some(row.clone()),
-            Row::Shelved { place, .. } => self.shelf.as_ref()?.read(place).ok(),
+        let row = |row: &LoggedRow| match row {
+            LoggedRow::Here(row) => Some(row.clone()),
+            LoggedRow::Shelved { place, .. } => self.shelf.as_ref()?.read(place).ok(),
         };
         Series { rows: self.rows.iter().filter_map(row).collect() }
     }
@@ -137,15 +137,15 @@ impl SeriesLog {
     /// Encodes the times of a row, unless it is one of the latest three.
     fn pack(&mut self, index: usize) {
         let complete = index + 3 < self.rows.len();
-        if let Some(Row::Here(row)) = self.rows.get_mut(index).filter(|_| complete) {
+        if let Some(LoggedRow::Here(row)) = self.rows.get_mut(index).filter(|_| complete) {
             row.pack();
         }
     }
 
     fn take(&mut self, index: usize) -> SeriesRow {
         let (second, seconds, place) = match self.rows.remove(index) {
-            Row::Here(row) => return row,
-            Row::Shelved { second, seconds, place } => (second, seconds, place),
+            LoggedRow::Here(row) => return row,
+            LoggedRow::Shelved { second, seconds, place } => (second, seconds, place),
         };
         let missing = io::Error::other("it was never written");
         let taken = self.shelf.as_mut().map_or(Err(missing), |shelf| shelf.take(&place));
@@ -159,20 +159,20 @@ impl SeriesLog {
     fn shelve(&mut self) {
         let old = self.rows.len().saturating_sub(LATEST_ROWS);
         for row in &mut self.rows[..old] {
-            let Row::Here(here) = row else { continue };
+            let LoggedRow::Here(here) = row else { continue };
             if self.shelf.is_none() {
                 self.shelf = Shelf::new().ok();
             }
             let Some(Ok(place)) = self.shelf.as_mut().map(|shelf| shelf.put(here)) else { return };
-            *row = Row::Shelved { second: here.second, seconds: here.seconds, place };
+            *row = LoggedRow::Shelved { second: here.second, seconds: here.seconds, place };
         }
     }
 
     /// How much the rows in the file take, in bytes.
     fn bytes(&self) -> usize {
-        let of_row = |row: &Row| match row {
-            Row::Here(_) => 0,
-            Row::Shelved { place, .. } => place.bytes,
+        let of_row = |row: &LoggedRow| match row {
+            LoggedRow::Here(_) => 0,
+            LoggedRow::Shelved { place, .. } => place.bytes,
         };
         self.rows.iter().map(of_row).sum()
     }
@@ -181,15 +181,16 @@ impl SeriesLog {
     fn join(&mut self) {
         let old = self.rows.len().saturating_sub(LATEST_ROWS);
         let pair = lengths_s().find_map(|length_s| {
-            let inside =
-                |pair: &[Row]| pair[0].span().0 / length_s == (pair[1].span().1 - 1) / length_s;
+            let inside = |pair: &[LoggedRow]| {
+                pair[0].span().0 / length_s == (pair[1].span().1 - 1) / length_s
+            };
             self.rows[..old].windows(2).position(inside)
         });
         if let Some(first) = pair {
             let next = self.take(first + 1);
             let mut row = self.take(first);
             row.join(next);
-            self.rows.insert(first, Row::Here(row));
+            self.rows.insert(first, LoggedRow::Here(row));
         }
     }
 }
@@ -228,7 +229,7 @@ mod tests {
         let mut late = Interval::new(5);
         late.kind_mut(OpKind::Read).requests = 7;
         series.add(&late);
-        let is_shelved = |row: &&Row| matches!(row, Row::Shelved { .. });
+        let is_shelved = |row: &&LoggedRow| matches!(row, LoggedRow::Shelved { .. });
         assert_eq!(series.rows.iter().filter(is_shelved).count(), series.rows.len() - LATEST_ROWS);
         let so_far = series.so_far();
         let (series, trouble) = series.finish();

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 const BLOCK: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ShelfPlace {
     at: u64,
     pub(super) bytes: usize,
 }
@@ -42,20 +42,20 @@ impl Shelf {
     ///
     /// # Errors
     /// Returns an error if it cannot be written.
-    pub(super) fn put(&mut self, row: &SeriesRow) -> io::Result<Place> {
+    pub(super) fn put(&mut self, row: &SeriesRow) -> io::Result<ShelfPlace> {
         let text = serde_json::to_vec(row)?;
         let blocks = text.len().div_ceil(BLOCK);
         let at = self.free.get_mut(&blocks).and_then(Vec::pop).unwrap_or(self.end);
         self.file.write_all_at(&text, at)?;
         self.end = self.end.max(at + (blocks * BLOCK) as u64);
-        Ok(Place { at, bytes: text.len() })
+        Ok(ShelfPlace { at, bytes: text.len() })
     }
 
     /// Returns a row.
     ///
     /// # Errors
     /// Returns an error if it cannot be read.
-    pub(super) fn read(&self, place: &Place) -> io::Result<SeriesRow> {
+    pub(super) fn read(&self, place: &ShelfPlace) -> io::Result<SeriesRow> {
         let mut text = vec![0; place.bytes];
         self.file.read_exact_at(&mut text, place.at)?;
         Ok(serde_json::from_slice(&text)?)
@@ -65,7 +65,7 @@ impl Shelf {
     ///
     /// # Errors
     /// Returns an error if it cannot be read.
-    pub(super) fn take(&mut self, place: &Place) -> io::Result<SeriesRow> {
+    pub(super) fn take(&mut self, place: &ShelfPlace) -> io::Result<SeriesRow> {
         let row = self.read(place)?;
         self.free.entry(place.bytes.div_ceil(BLOCK)).or_default().push(place.at);
         Ok(row)

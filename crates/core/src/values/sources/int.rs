@@ -15,7 +15,7 @@ pub(super) const CARD: SourceCard = SourceCard {
 };
 
 #[derive(Debug)]
-struct Range {
+struct IntRange {
     low: i64,
     high: i64,
     /// How long a number is at least, filled with zeros.
@@ -29,13 +29,13 @@ fn range(text: &str) -> Result<Box<dyn ValueSource>, String> {
     let width = if padded { longest } else { 0 };
     let numbers: Vec<Option<i64>> = text.split_whitespace().map(|it| it.parse().ok()).collect();
     match numbers[..] {
-        [Some(low), Some(high)] if low <= high => Ok(Box::new(Range { low, high, width })),
+        [Some(low), Some(high)] if low <= high => Ok(Box::new(IntRange { low, high, width })),
         [Some(_), Some(_)] => Err("the first number is the lower one".to_owned()),
         _ => Err("write it like {{int 0 1000}}".to_owned()),
     }
 }
 
-impl ValueSource for Range {
+impl ValueSource for IntRange {
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {
         let choices = self.high.abs_diff(self.low).saturating_add(1);
         let number = self.low.saturating_add_unsigned(below(draw.stream.draw(), choices));

@@ -13,16 +13,16 @@ pub(super) const CARD: SourceCard = SourceCard {
         let (name, place) = numbered(name);
         (name == "key").then(|| {
             let skew = Some(skew.trim()).filter(|name| !name.is_empty()).map(Skew::parse);
-            Ok(Box::new(Stored(place?, skew.transpose()?)) as Box<dyn ValueSource>)
+            Ok(Box::new(StoredKey(place?, skew.transpose()?)) as Box<dyn ValueSource>)
         })
     },
 };
 
 /// The index of the document, and how it is chosen if that is given.
 #[derive(Debug)]
-struct Stored(usize, Option<Skew>);
+struct StoredKey(usize, Option<Skew>);
 
-impl ValueSource for Stored {
+impl ValueSource for StoredKey {
     fn documents(&self) -> usize {
         self.0 + 1
     }

@@ -77,7 +77,7 @@ pub trait ValueSource: Debug + Send + Sync {
 pub type Problem = (String, String);
 
 /// A source, or what is wrong with the text in the hole.
-type Made = Result<Box<dyn ValueSource>, String>;
+type MadeSource = Result<Box<dyn ValueSource>, String>;
 
 /// The description of a source.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ pub struct SourceCard {
     /// What it produces, in one line.
     pub help: &'static str,
     /// Parses the text in a hole; `None` if it belongs to another source.
-    pub(super) parse: fn(&str, &Data) -> Option<Made>,
+    pub(super) parse: fn(&str, &Data) -> Option<MadeSource>,
 }
 
 /// A dependency on a value that another operation has made.
