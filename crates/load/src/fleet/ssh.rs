@@ -52,10 +52,10 @@ const APART: Duration = Duration::from_millis(100);
 
 /// The hosts of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts(Vec<Host>);
+pub struct Hosts(Vec<SshHost>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Host {
+struct SshHost {
     /// The name as passed to ssh.
     name: String,
     agents: usize,
@@ -99,9 +99,9 @@ impl FromStr for Hosts {
     /// Parses `host,user@host:2,[2001:db8::1]:3`: hosts, each with its number of agents, by default
     /// one.
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let mut all: Vec<Host> = Vec::new();
+        let mut all: Vec<SshHost> = Vec::new();
         for part in text.split(',').map(str::trim) {
-            let host = Host::read(part)?;
+            let host = SshHost::read(part)?;
             match all.iter_mut().find(|it| it.name == host.name) {
                 Some(same) => same.agents = same.agents.saturating_add(host.agents),
                 None => all.push(host),
@@ -113,7 +113,7 @@ impl FromStr for Hosts {
 
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let one = |Host { name, agents }: &Host| match agents {
+        let one = |SshHost { name, agents }: &SshHost| match agents {
             1 => name.clone(),
             more => format!("{name} ({more})"),
         };
@@ -121,7 +121,7 @@ impl fmt::Display for Hosts {
     }
 }
 
-impl Host {
+impl SshHost {
     fn read(part: &str) -> Result<Self, BadValue> {
         let wrong =
             |problem: &str, cure: &str| Err(BadValue::new(format!("{part:?} {problem}"), cure));
@@ -231,7 +231,7 @@ fn agents_line(program: &str, run: &str, agent: usize) -> String {
 
 impl Errand<'_> {
     /// Makes sure that springload is on a host. Returns the command that starts it there.
-    fn ready(&self, host: &Host) -> Result<String, String> {
+    fn ready(&self, host: &SshHost) -> Result<String, String> {
         let name = &self.program.name;
         let copy = format!("\"{CACHE}/{name}\"");
         let script = format!(
@@ -266,7 +266,7 @@ impl Errand<'_> {
     }
 
     /// Copies this program to a host, completely or not at all.
-    fn copy(&self, host: &Host) -> Result<(), String> {
+    fn copy(&self, host: &SshHost) -> Result<(), String> {
         let Program { bytes, name, file } = self.program;
         let script = format!(
             "d=\"{CACHE}\"; t=\"$d/{name}.$$.tmp\"; mkdir -p \"$d\" && cat > \"$t\" && {{ \
@@ -282,7 +282,7 @@ impl Errand<'_> {
     }
 
     /// Runs a script on a host, and returns the end of its output.
-    fn ask(&self, host: &Host, script: &str, input: Option<File>) -> Result<String, String> {
+    fn ask(&self, host: &SshHost, script: &str, input: Option<File>) -> Result<String, String> {
         let mut command = self.ssh.command(&host.name, &format!("exec sh -c '{script}'"));
         command.stdin(input.map_or_else(Stdio::null, Stdio::from));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -106,14 +106,14 @@ impl ResultKind {
     }
 }
 
-type Found<'a> = (Cause<'a>, RunResult);
+type FoundResult<'a> = (Cause<'a>, RunResult);
 
 pub(super) fn of(record: &RunRecord) -> RunResult {
     found(record).map_or(RunResult::PASSED, |(_, result)| result)
 }
 
 /// The first cause that applies; `None`: the run passed.
-fn found(record: &RunRecord) -> Option<Found<'_>> {
+fn found(record: &RunRecord) -> Option<FoundResult<'_>> {
     ended(record)
         .or_else(|| unusable(record))
         .or_else(|| stays_down(record))
@@ -130,7 +130,7 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
         .or_else(|| left(record))
 }
 
-fn ended(record: &RunRecord) -> Option<Found<'_>> {
+fn ended(record: &RunRecord) -> Option<FoundResult<'_>> {
     let Some(ended) = &record.ended else {
         // Older records, which do not give the reason, and runs still going on.
         return record.partial.then(|| {
@@ -152,7 +152,7 @@ fn ended(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// Nothing succeeded, or a load phase left out records.
-fn unusable(record: &RunRecord) -> Option<Found<'_>> {
+fn unusable(record: &RunRecord) -> Option<FoundResult<'_>> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
     };
@@ -173,13 +173,13 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// The target could not be closed properly. This counts only if nothing else is wrong.
-fn left(record: &RunRecord) -> Option<Found<'_>> {
+fn left(record: &RunRecord) -> Option<FoundResult<'_>> {
     let words = record.server.left_words(record.nouns()).or_else(|| record.left_of_replication());
     words.map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
 
 /// A replication link ended like this: its servers are gone, or it did not keep up.
-fn not_replicated(record: &RunRecord, end: LinkEnd) -> Option<Found<'_>> {
+fn not_replicated(record: &RunRecord, end: LinkEnd) -> Option<FoundResult<'_>> {
     let exit_status = if end == LinkEnd::Gone { 3 } else { 4 };
     let words = record.link_ended(end)?;
     Some((Cause::NotReplicated, RunResult::failed(exit_status, words)))
@@ -194,7 +194,7 @@ fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
     (loaded < records).then(|| (stage, records - loaded, records))
 }
 
-fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
+fn data_wrong(record: &RunRecord) -> Option<FoundResult<'_>> {
     let of_data = |warning: &&Warning| warning.code == Code::DataWrong;
     let wrong = record.warnings.iter().find(of_data)?;
     // Each stage may have found some.
@@ -212,7 +212,7 @@ fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// Documents that were not looked for may be lost.
-fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
+fn audit_incomplete(record: &RunRecord) -> Option<FoundResult<'_>> {
     let found = record.warnings.iter().find(|warning| warning.code == Code::AuditIncomplete)?;
     let (kind, reason) = (ResultKind::NotTrustworthy, Some(found.message.clone()));
     let exit_status = RunResult::UNTRUSTWORTHY;
@@ -220,7 +220,7 @@ fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// Nothing succeeded after a drill had mended what it broke.
-fn stays_down(record: &RunRecord) -> Option<Found<'_>> {
+fn stays_down(record: &RunRecord) -> Option<FoundResult<'_>> {
     let down = |stage: &&StageRecord| stage.drilled().is_some_and(|drill| drill.stays_down());
     let stage = record.measured().find(down)?;
     let why = stage.failures();
@@ -230,14 +230,14 @@ fn stays_down(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// Something that was to be broken or mended was not.
-fn invalid_drill(record: &RunRecord) -> Option<Found<'_>> {
+fn invalid_drill(record: &RunRecord) -> Option<FoundResult<'_>> {
     let (stage, reason) = record.invalid_drill()?;
     let (kind, exit_status) = (ResultKind::NotTrustworthy, RunResult::UNTRUSTWORTHY);
     Some((Cause::Drill(stage), RunResult { kind, exit_status, reason: Some(reason) }))
 }
 
 /// Takes precedence over thresholds, which mean little if the numbers cannot be trusted.
-fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
+fn not_trustworthy(record: &RunRecord) -> Option<FoundResult<'_>> {
     let lost = record.lost_words().filter(|_| !record.allows_losses());
     let doubtful = doubtful(record);
     let cause = match &doubtful {
@@ -295,7 +295,7 @@ fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
 }
 
 /// Springload itself may have broken a threshold, and none is certainly broken.
-fn unsure(record: &RunRecord) -> Option<Found<'_>> {
+fn unsure(record: &RunRecord) -> Option<FoundResult<'_>> {
     let by_baseline = record.thresholds.iter().find(|it| it.is_regression() && it.by_client);
     let words = broken(record, true).or_else(|| Some(by_baseline?.expression.to_string()));
     let words = words.filter(|_| broken(record, false).is_none())?;
@@ -310,13 +310,13 @@ fn unsure(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::Threshold, RunResult { kind, exit_status, reason }))
 }
 
-fn threshold(record: &RunRecord) -> Option<Found<'_>> {
+fn threshold(record: &RunRecord) -> Option<FoundResult<'_>> {
     let reason = broken(record, false).or_else(|| broken(record, true))?;
     Some((Cause::Threshold, RunResult::failed(4, reason)))
 }
 
 /// The run is worse than its baseline, by a threshold or by more than is allowed.
-fn regression(record: &RunRecord) -> Option<Found<'_>> {
+fn regression(record: &RunRecord) -> Option<FoundResult<'_>> {
     let sure = |it: &&Judgment| !it.by_client || record.plan.noise == Noise::Warn;
     let by_threshold = record.thresholds.iter().filter(|it| it.is_regression()).filter(sure);
     let by_threshold = by_threshold.map(|it| it.expression.to_string());
@@ -339,7 +339,7 @@ fn regression(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// More operations failed than allowed, if the plan has no threshold for errors.
-fn failures(record: &RunRecord) -> Option<Found<'_>> {
+fn failures(record: &RunRecord) -> Option<FoundResult<'_>> {
     let says_else = |stage: &StageRecord| {
         let limits = record.plan.thresholds.iter().filter(|it| it.metric == Metric::ERRORS);
         let mut limited = limits.flat_map(|it| record.stages_of(it.quantity()));

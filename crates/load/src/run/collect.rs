@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
 
 /// Responses to requests that succeeded at least in part.
 #[derive(Clone, Copy)]
-struct Answers<'a> {
+struct Responses<'a> {
     service: &'a Histogram,
     /// How many of them were timed by the kernel.
     noted: u64,
@@ -228,7 +228,7 @@ impl Collected {
             ..LoadFacts::default()
         };
         let known = Facts { elapsed_s, load, threads: client.facts(), ..known };
-        let answers = Answers { service, noted: client.noted_answers };
+        let answers = Responses { service, noted: client.noted_answers };
         let facts = self.facts(known, answers, &self.outage(), start, !frame.card.server);
         Account::of(&facts)
     }
@@ -295,7 +295,7 @@ impl Collected {
         };
         let outage = self.outage();
         let service = record.merged().service.histogram;
-        let answers = Answers { service: &service, noted: record.client.noted_answers };
+        let answers = Responses { service: &service, noted: record.client.noted_answers };
         let known = record.facts();
         let facts = self.facts(known, answers, &outage, start, !frame.card.server);
         record.outage = outage.finish(start, &facts.away, &facts.holding);
@@ -313,7 +313,7 @@ impl Collected {
     fn facts(
         &self,
         known: Facts,
-        answers: Answers<'_>,
+        answers: Responses<'_>,
         outage: &OutageLog,
         start: Nanos,
         without_server: bool,
@@ -336,8 +336,8 @@ impl Collected {
     }
 
     /// What threads lost, in addition to `known`.
-    fn thread_facts(&self, known: ThreadFacts, answers: Answers<'_>) -> ThreadFacts {
-        let Answers { service, noted } = answers;
+    fn thread_facts(&self, known: ThreadFacts, answers: Responses<'_>) -> ThreadFacts {
+        let Responses { service, noted } = answers;
         let (mut late, mut unread) = (Histogram::default(), Histogram::default());
         let (mut lost_ns, mut watched_ns) = (0, 0);
         for thread in &self.threads {

@@ -30,7 +30,7 @@ impl Compacting {
         let over = Arc::new(AtomicBool::new(false));
         let shared = over.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work { target, start, stop, over: shared };
+        let work = CompactionWork { target, start, stop, over: shared };
         let thread = std::thread::Builder::new()
             .name("compaction".to_owned())
             .spawn(move || runtime.block_on(work.carry_out()))?;
@@ -44,7 +44,7 @@ impl Compacting {
     }
 }
 
-struct Work {
+struct CompactionWork {
     target: Driver,
     start: Arc<Start>,
     stop: Arc<Stop>,
@@ -52,7 +52,7 @@ struct Work {
     over: Arc<AtomicBool>,
 }
 
-impl Work {
+impl CompactionWork {
     /// Returns `None` if the stage never began.
     async fn carry_out(self) -> Option<Compaction> {
         let clock = Clock::system();

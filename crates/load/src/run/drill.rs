@@ -50,7 +50,7 @@ impl Drilling {
         let over = Arc::new(AtomicBool::new(false));
         let (news, receiver) = channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work {
+        let work = DrillWork {
             plan: plan.clone(),
             target: bench.plan.target.clone(),
             max_answer: bench.plan.max_answer,
@@ -84,7 +84,7 @@ impl Drop for Drilling {
     }
 }
 
-struct Work {
+struct DrillWork {
     plan: DrillPlan,
     target: TargetPlan,
     max_answer: u64,
@@ -113,7 +113,7 @@ impl Act {
     }
 }
 
-impl Work {
+impl DrillWork {
     fn carry_out(self) -> DrillRecord {
         while self.start.moment().is_none() && !self.is_over() {
             std::thread::sleep(STEP);

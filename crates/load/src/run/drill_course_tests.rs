@@ -124,16 +124,16 @@ fn servers_settle_before_the_first_audit_and_only_then() {
 }
 
 /// The method and the body of each request to set or read a node's mode.
-type Asked = Arc<Mutex<Vec<String>>>;
+type AskedModes = Arc<Mutex<Vec<String>>>;
 
 type Answers = &'static [(u16, &'static str)];
 
 /// A node that answers all but its welcome with these in turn, and with the last one again and
 /// again.
-fn node(answers: Answers) -> (String, Asked) {
+fn node(answers: Answers) -> (String, AskedModes) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let asked = Asked::default();
+    let asked = AskedModes::default();
     let heard = asked.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -144,7 +144,7 @@ fn node(answers: Answers) -> (String, Asked) {
 }
 
 /// Answers the only request on a connection.
-fn answer(mut stream: TcpStream, answers: Answers, asked: &Asked) {
+fn answer(mut stream: TcpStream, answers: Answers, asked: &AskedModes) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -176,7 +176,7 @@ fn answer(mut stream: TcpStream, answers: Answers, asked: &Asked) {
 }
 
 /// The steps of a drill that puts this node into maintenance mode, and what the node was asked.
-fn maintained(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], Asked) {
+fn maintained(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], AskedModes) {
     let (url, asked) = node(answers);
     let (mut work, _news) = work(Breaks::Maintenance { node: 0, url: url.clone() }, limit_ns);
     let target = serde_json::json!({

@@ -7,7 +7,7 @@ use serde_json::json;
 const MS: Nanos = 1_000_000;
 
 /// A drill that breaks after 100 ms and mends 100 ms later, in a stage that goes on.
-fn work(breaks: Breaks, limit_ns: Nanos) -> (Work, Receiver<String>) {
+fn work(breaks: Breaks, limit_ns: Nanos) -> (DrillWork, Receiver<String>) {
     let (before_ns, broken_ns) = (100 * MS, 100 * MS);
     let times = DrillTimes { before_ns, broken_ns, after_ns: 0, settle_ns: 0, limit_ns };
     let target = json!({
@@ -15,7 +15,7 @@ fn work(breaks: Breaks, limit_ns: Nanos) -> (Work, Receiver<String>) {
         "database": {"kind": "existing", "name": "db"},
     });
     let (news, receiver) = channel();
-    let work = Work {
+    let work = DrillWork {
         plan: DrillPlan { breaks, times },
         target: serde_json::from_value(target).unwrap(),
         max_answer: 1_000,
@@ -88,7 +88,7 @@ fn a_command_that_fails_or_does_not_end_is_reported_with_what_it_said() {
 /// However a stage ends, a broken node is mended, and one not yet broken stays as it is.
 #[test]
 fn a_stage_that_ends_early_is_mended_at_once_or_left_alone() {
-    let far = |work: &mut Work| work.plan.times.broken_ns = 60 * SECOND_NS;
+    let far = |work: &mut DrillWork| work.plan.times.broken_ns = 60 * SECOND_NS;
     let (mut early, _receiver) = work(commands("true", "true"), SECOND_NS);
     early.over.store(true, Ordering::Relaxed);
     far(&mut early);
@@ -130,7 +130,7 @@ fn a_relay_is_cut_and_joined_and_without_one_that_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let relay = Relay::begin(vec![listener.local_addr().unwrap()]).unwrap();
     let (work_, receiver) = work(Breaks::Partition { node: 0, url: url() }, SECOND_NS);
-    let with_relay = Work { cutter: Some(relay.cutter()), ..work_ };
+    let with_relay = DrillWork { cutter: Some(relay.cutter()), ..work_ };
     let [stop, start] = steps(with_relay.carry_out());
     assert_eq!((stop.problem, start.problem), (None, None));
     assert_eq!(stop.command, "cut the load off from http://a:1");

@@ -46,7 +46,7 @@ impl Followers {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (acks, source) = unbounded_channel();
         let (started, ready) = mpsc::sync_channel(1);
-        let work = Work { plan, source, started, over: over.clone(), runtime };
+        let work = FollowWork { plan, source, started, over: over.clone(), runtime };
         let builder = std::thread::Builder::new().name("followers".to_owned());
         let thread = builder.spawn(move || target.apply(work))?;
         ready.recv().map_err(|_| io::Error::other("the thread of the followers ended"))??;
@@ -69,7 +69,7 @@ impl Followers {
     }
 }
 
-struct Work {
+struct FollowWork {
     plan: FollowPlan,
     source: UnboundedReceiver<Vec<Ack>>,
     started: SyncSender<Result<(), TargetError>>,
@@ -77,7 +77,7 @@ struct Work {
     runtime: Runtime,
 }
 
-impl WithTarget for Work {
+impl WithTarget for FollowWork {
     type Output = Following;
 
     fn with<T: Target>(self, target: &T) -> Following {
@@ -88,7 +88,7 @@ impl WithTarget for Work {
 }
 
 /// One follower, and what went wrong with it.
-struct Lane<F> {
+struct FollowerLane<F> {
     number: usize,
     follower: F,
     resumed: u64,
@@ -96,7 +96,7 @@ struct Lane<F> {
     to_the_end: bool,
 }
 
-type Shared = Rc<RefCell<Follows>>;
+type SharedFollows = Rc<RefCell<Follows>>;
 
 async fn carry_out<F: Follower>(
     followers: Vec<F>,
@@ -105,18 +105,18 @@ async fn carry_out<F: Follower>(
     started: SyncSender<Result<(), TargetError>>,
     over: Arc<AtomicBool>,
 ) -> Following {
-    let lanes = followers.into_iter().enumerate().map(|(number, follower)| Lane {
+    let lanes = followers.into_iter().enumerate().map(|(number, follower)| FollowerLane {
         number,
         follower,
         resumed: 0,
         reason: None,
         to_the_end: false,
     });
-    let lanes = in_turn(lanes.collect(), |mut lane: Lane<F>| async {
+    let lanes = in_turn(lanes.collect(), |mut lane: FollowerLane<F>| async {
         let begun = lane.follower.begin().await;
         begun.map(|()| lane)
     });
-    let lanes: Vec<Lane<F>> = match lanes.await.into_iter().collect() {
+    let lanes: Vec<FollowerLane<F>> = match lanes.await.into_iter().collect() {
         Ok(lanes) => lanes,
         Err(error) => {
             // The receiver reports the error.
@@ -127,7 +127,7 @@ async fn carry_out<F: Follower>(
     let shared = Rc::new(RefCell::new(Follows::new(lanes.len(), plan.filter.is_some())));
     let _ = started.send(Ok(()));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let feeds: Vec<Task<Lane<F>>> = lanes
+    let feeds: Vec<Task<FollowerLane<F>>> = lanes
         .into_iter()
         .map(|lane| spawn_local(lane.follow(shared.clone(), stopped.clone())))
         .collect();
@@ -140,7 +140,7 @@ async fn carry_out<F: Follower>(
         // A follower that panicked is not judged.
         lanes.extend(feed.await);
     }
-    let lanes = in_turn(lanes, |mut lane: Lane<F>| {
+    let lanes = in_turn(lanes, |mut lane: FollowerLane<F>| {
         let shared = shared.clone();
         async move {
             lane.read_rest(&shared).await;
@@ -172,7 +172,7 @@ async fn in_turn<T: 'static, U: 'static, W: Future<Output = U> + 'static>(
 /// Compares changes with writes until the stage is over and everything has arrived, or too long has
 /// passed; it waits at least `least_ns` after the end.
 async fn until_complete(
-    shared: &Shared,
+    shared: &SharedFollows,
     mut source: UnboundedReceiver<Vec<Ack>>,
     over: &AtomicBool,
     least_ns: Nanos,
@@ -219,11 +219,11 @@ async fn delays(mut stopped: tokio::sync::watch::Receiver<bool>) -> Histogram {
     }
 }
 
-impl<F: Follower> Lane<F> {
+impl<F: Follower> FollowerLane<F> {
     /// Follows the changes until it is stopped.
     async fn follow(
         mut self,
-        shared: Shared,
+        shared: SharedFollows,
         mut stopped: tokio::sync::watch::Receiver<bool>,
     ) -> Self {
         let mut failures = 0;
@@ -252,7 +252,7 @@ impl<F: Follower> Lane<F> {
     }
 
     /// Requests all that is left, with a few retries.
-    async fn read_rest(&mut self, shared: &Shared) {
+    async fn read_rest(&mut self, shared: &SharedFollows) {
         let number = self.number;
         let read = async {
             for failures in 1..=LAST_TRIES {
@@ -277,7 +277,11 @@ impl<F: Follower> Lane<F> {
 }
 
 /// What all followers received, by node.
-fn summed<F: Follower>(follows: &Follows, lanes: &[Lane<F>], own_delay: Latency) -> Following {
+fn summed<F: Follower>(
+    follows: &Follows,
+    lanes: &[FollowerLane<F>],
+    own_delay: Latency,
+) -> Following {
     let mut sums: BTreeMap<Option<String>, FollowedSum> = BTreeMap::new();
     for lane in lanes {
         let sum = sums.entry(lane.follower.node()).or_default();

@@ -139,7 +139,7 @@ fn what_is_left_is_read_at_the_end() {
         let ack = |document| Ack { document, number: 1, done: 1 };
         shared.borrow_mut().acknowledge(&[1, 2, 3].map(ack));
         let (resumed, reason, to_the_end) = (0, None, false);
-        let mut lane = Lane { number: 0, follower, resumed, reason, to_the_end };
+        let mut lane = FollowerLane { number: 0, follower, resumed, reason, to_the_end };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(lane.read_rest(&shared));
         shared.borrow_mut().compare(2);

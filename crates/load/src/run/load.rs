@@ -19,7 +19,7 @@ pub(super) struct Load {
 }
 
 /// What the threads of a stage leave behind, besides the seconds that they sent.
-pub(super) struct Ended {
+pub(super) struct EndedStage {
     pub(super) shards: Vec<ShardResult<()>>,
     pub(super) hiccups: Hiccups,
     pub(super) workloads: Vec<Workloads>,
@@ -80,7 +80,7 @@ impl Load {
         Ok((Self { threads, hiccups }, source))
     }
 
-    pub(super) fn join(self) -> Result<Ended, RunError> {
+    pub(super) fn join(self) -> Result<EndedStage, RunError> {
         let (mut shards, mut workloads) = (Vec::new(), Vec::new());
         for thread in self.threads {
             let ended = thread.join().map_err(|_| io::Error::other("a load thread panicked"))?;
@@ -88,7 +88,7 @@ impl Load {
             shards.push(worked.measured);
             workloads.push(worked.workloads);
         }
-        Ok(Ended { shards, hiccups: self.hiccups.finish(), workloads })
+        Ok(EndedStage { shards, hiccups: self.hiccups.finish(), workloads })
     }
 }
 

@@ -60,8 +60,8 @@ impl Observing {
         let log = Arc::new(Mutex::new(ObservedLog::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (started, ready) = mpsc::sync_channel(1);
-        let shared = Shared { log: log.clone(), over: is_over, began };
-        let work = Work { asks, shared, started, runtime };
+        let shared = SharedLog { log: log.clone(), over: is_over, began };
+        let work = ObserveWork { asks, shared, started, runtime };
         let (target, builder) = (target.clone(), std::thread::Builder::new());
         let builder = builder.name("observer".to_owned());
         let thread = builder.spawn(move || work.begin(&*target))?;
@@ -89,13 +89,13 @@ impl Observing {
 
 /// What the lanes of the thread share.
 #[derive(Clone)]
-struct Shared {
+struct SharedLog {
     log: Arc<Mutex<ObservedLog>>,
     over: watch::Receiver<bool>,
     began: Nanos,
 }
 
-impl Shared {
+impl SharedLog {
     fn at_s(&self) -> f64 {
         Clock::system().now().saturating_sub(self.began) as f64 / SECOND_NS as f64
     }
@@ -105,14 +105,14 @@ impl Shared {
     }
 }
 
-struct Work {
+struct ObserveWork {
     asks: Asks,
-    shared: Shared,
+    shared: SharedLog,
     started: SyncSender<()>,
     runtime: Runtime,
 }
 
-impl Work {
+impl ObserveWork {
     fn begin(self, target: &dyn Opened) {
         let Self { asks: Asks { servers, machine, exporters }, shared, started, runtime } = self;
         let mut monitors = if servers { target.monitors() } else { Vec::new() };
@@ -134,7 +134,7 @@ impl Work {
 }
 
 /// Enters the sources in the log; `machine` is the number of the machine among them.
-fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &Shared) {
+fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &SharedLog) {
     shared.note(|log| {
         *log = ObservedLog::new(monitors.iter().map(|it| it.name()));
         for (source, monitor) in monitors.iter().enumerate() {
@@ -147,12 +147,12 @@ fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &Sha
 }
 
 /// Asks every server in turn until the run is over.
-async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, started: SyncSender<()>) {
+async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: SharedLog, started: SyncSender<()>) {
     let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
     let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
         let (shared, answers) = (shared.clone(), answers.clone());
         let questions = monitor.questions().into_iter().map(|it| Some((it, 0))).collect();
-        let mut lane = Lane { source, monitor, questions, shared, answers };
+        let mut lane = MonitorLane { source, monitor, questions, shared, answers };
         spawn_local(async move {
             lane.ask_all().await;
             lane
@@ -177,17 +177,17 @@ async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, started: Syn
 }
 
 /// One server, and the questions it is asked.
-struct Lane {
+struct MonitorLane {
     source: usize,
     monitor: Box<dyn Monitor>,
     /// Each question with the time it is due next; `None`: it is not asked again.
     questions: Vec<Option<(Question, Nanos)>>,
-    shared: Shared,
+    shared: SharedLog,
     /// Which of all servers responded to their last request.
     answers: Rc<RefCell<Vec<bool>>>,
 }
 
-impl Lane {
+impl MonitorLane {
     /// Whether it responds, and has questions left.
     fn answers(&self) -> bool {
         self.answers.borrow()[self.source] && self.questions.iter().any(Option::is_some)

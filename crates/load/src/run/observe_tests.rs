@@ -14,14 +14,14 @@ const MS: Nanos = 1_000_000;
 type Answer = fn() -> Result<Reading, NoReading>;
 
 /// Which questions were asked, in order.
-type Asked = Rc<RefCell<Vec<usize>>>;
+type AskedQuestions = Rc<RefCell<Vec<usize>>>;
 
 struct Fake {
     name: &'static str,
     questions: Vec<Question>,
     /// The answers to each question; the last one again and again.
     answers: Vec<Vec<Answer>>,
-    asked: Asked,
+    asked: AskedQuestions,
     settings: &'static str,
 }
 
@@ -68,8 +68,8 @@ fn server(
     name: &'static str,
     questions: &[Question],
     answers: &[&[Answer]],
-) -> (Box<dyn Monitor>, Asked) {
-    let asked = Asked::default();
+) -> (Box<dyn Monitor>, AskedQuestions) {
+    let asked = AskedQuestions::default();
     let fake = Fake {
         name,
         questions: questions.to_vec(),
@@ -87,7 +87,7 @@ fn observe(
     is_enough: impl Fn() -> bool,
 ) -> Observed {
     let (end, over) = watch::channel(false);
-    let shared = Shared { over, log: Arc::default(), began: Clock::system().now() };
+    let shared = SharedLog { over, log: Arc::default(), began: Clock::system().now() };
     let (started, ready) = mpsc::sync_channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
@@ -103,7 +103,7 @@ fn observe(
     shared.log.lock().unwrap().so_far()
 }
 
-fn counts(asked: &Asked, question: usize) -> usize {
+fn counts(asked: &AskedQuestions, question: usize) -> usize {
     asked.borrow().iter().filter(|it| **it == question).count()
 }
 

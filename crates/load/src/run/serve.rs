@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Part};
 use super::lanes::Connections;
-use super::load::{Ended, Load};
+use super::load::{EndedStage, Load};
 use super::scratch::Scratch;
 use super::{RunError, block_on, calibrate, fields};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
@@ -142,7 +142,7 @@ impl Serving<'_> {
             let send = |before, piece: &[u8]| self.agent.note(stage, before, piece);
             journal.hand_over(stage, send).map_err(|error| error.to_string())
         });
-        let Ended { shards, hiccups, workloads } = ended;
+        let EndedStage { shards, hiccups, workloads } = ended;
         self.agent.end(rest, StageEnd { stage, shards, hiccups, stopped, noted, left: None });
         Ok(((), workloads))
     }
@@ -153,7 +153,7 @@ impl Serving<'_> {
         &self,
         work: Vec<ShardWork>,
         start: &Arc<Start>,
-    ) -> Result<(Vec<Interval>, Ended), RunError> {
+    ) -> Result<(Vec<Interval>, EndedStage), RunError> {
         let (load, intervals) = Load::begin(self.bench, self.stage, work, start)?;
         let rest = self.relay(&intervals, start)?;
         Ok((rest, load.join()?))

@@ -70,11 +70,11 @@ impl WithTarget for Probes {
 }
 
 /// A document, and when its write was acknowledged.
-type Sent = (Rc<Stored>, Nanos);
+type AcknowledgedDocument = (Rc<Stored>, Nanos);
 
 /// Takes documents that are to be looked for.
 struct Eye {
-    sender: Sender<Sent>,
+    sender: Sender<AcknowledgedDocument>,
     /// Whether it is ready, and not looking for another one.
     idle: Rc<Cell<bool>>,
 }
@@ -91,7 +91,7 @@ impl Probes {
                 let (sender, source) = channel(1);
                 let idle = Rc::new(Cell::new(false));
                 let (over, found) = (self.over.clone(), Sightings::new(way, prober.node()));
-                let lookout = Lookout { way, prober, idle: idle.clone(), over, found };
+                let lookout = DocumentLookout { way, prober, idle: idle.clone(), over, found };
                 lookouts.push(spawn_local(lookout.look(source)));
                 eyes.push(Eye { sender, idle });
             }
@@ -198,7 +198,7 @@ async fn ended(over: &AtomicBool, after_ns: Nanos) {
 }
 
 /// Looks for documents in one way.
-struct Lookout<P> {
+struct DocumentLookout<P> {
     way: Way,
     prober: P,
     idle: Rc<Cell<bool>>,
@@ -206,9 +206,9 @@ struct Lookout<P> {
     found: Sightings,
 }
 
-impl<P: Prober> Lookout<P> {
+impl<P: Prober> DocumentLookout<P> {
     /// Looks for each document from `source`.
-    async fn look(mut self, mut source: Receiver<Sent>) -> VisibleBy {
+    async fn look(mut self, mut source: Receiver<AcknowledgedDocument>) -> VisibleBy {
         self.prepare().await;
         self.idle.set(true);
         while let Some((stored, acknowledged)) = source.recv().await {

@@ -166,7 +166,7 @@ fn looked_by(
     drop(sender);
     let idle = Rc::new(Cell::new(false));
     let found = Sightings::new(Way::View, fake.node());
-    let lookout = Lookout { way: Way::View, prober: fake, idle: idle.clone(), over, found };
+    let lookout = DocumentLookout { way: Way::View, prober: fake, idle: idle.clone(), over, found };
     let by = runtime().block_on(lookout.look(source));
     assert!(idle.get(), "ready for the next one");
     by

@@ -1,7 +1,7 @@
 //! Connects to RabbitMQ, and explains in one line why that failed and what to do about it.
 
 use super::HEARTBEAT_S;
-use super::wire::{Wire, runtime};
+use super::wire::{BrokerWire, runtime};
 use crate::fleet::{Broker, FRAME_MAX, Weight};
 use crate::net::{TlsOptions, Trouble, tls_config};
 use lapin::AsyncTcpStream;
@@ -54,9 +54,9 @@ pub(super) async fn connect(
         )
     })?;
     let wire = if broker.secure {
-        Wire::new(secure(broker, stream).await?, unread)
+        BrokerWire::new(secure(broker, stream).await?, unread)
     } else {
-        Wire::new(stream, unread)
+        BrokerWire::new(stream, unread)
     };
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let wire = Mutex::new(Some(wire));

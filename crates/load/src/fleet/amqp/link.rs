@@ -48,7 +48,7 @@ const ASKED_NS: Nanos = 40 * SECOND_NS;
 const BYE: &str = "bye";
 
 /// One end of a channel.
-pub(super) struct Link {
+pub(super) struct BrokerLink {
     broker: Broker,
     names: Names,
     /// The agent's number; `None` at the coordinator.
@@ -74,7 +74,7 @@ enum End {
 }
 
 /// A message that the broker has not confirmed.
-struct Sent {
+struct Unconfirmed {
     to: To,
     message: Vec<u8>,
     confirm: PublisherConfirm,
@@ -112,7 +112,7 @@ async fn be_seated(
     }
 }
 
-impl Link {
+impl BrokerLink {
     /// Connects. An agent then waits until the coordinator is present.
     pub(super) async fn new(
         broker: Broker,
@@ -224,7 +224,7 @@ impl Link {
         let _ = tokio::time::timeout(LEAVING, close).await;
     }
 
-    async fn publish(&self, to: To, message: Vec<u8>, kind: &str) -> Result<Sent, Error> {
+    async fn publish(&self, to: To, message: Vec<u8>, kind: &str) -> Result<Unconfirmed, Error> {
         let weighs = Weighs(self.weight.clone(), message.len());
         self.publish_weighed(to, message, kind, weighs).await
     }
@@ -235,7 +235,7 @@ impl Link {
         message: Vec<u8>,
         kind: &str,
         weighs: Weighs,
-    ) -> Result<Sent, Error> {
+    ) -> Result<Unconfirmed, Error> {
         let (exchange, queue) = match (self.agent, to) {
             (Some(_), _) => (String::new(), self.names.up()),
             (None, To::All) => (self.names.down(), String::new()),
@@ -248,7 +248,7 @@ impl Link {
         let (exchange, queue) = (exchange.into(), queue.into());
         let channel = &self.seat.channel;
         let sent = channel.basic_publish(exchange, queue, options, &message, properties);
-        Ok(Sent { to, confirm: sent.await?, message, weighs })
+        Ok(Unconfirmed { to, confirm: sent.await?, message, weighs })
     }
 
     /// Sends what is posted, in order, until there is no more.
@@ -295,7 +295,7 @@ impl Link {
     async fn probe(
         &self,
         last: &mut Option<usize>,
-        unconfirmed: &mut VecDeque<Sent>,
+        unconfirmed: &mut VecDeque<Unconfirmed>,
     ) -> Result<(), Error> {
         if self.agent.is_some() {
             unconfirmed.push_back(self.publish(To::All, Vec::new(), "").await?);
@@ -318,7 +318,7 @@ impl Link {
     async fn confirmed(
         &self,
         confirmed: Result<Confirmation, Error>,
-        unconfirmed: &mut VecDeque<Sent>,
+        unconfirmed: &mut VecDeque<Unconfirmed>,
         inbox: &Inbox,
     ) -> Result<(), End> {
         let Some(sent) = unconfirmed.pop_front() else { return Ok(()) };
@@ -413,7 +413,7 @@ impl Link {
 }
 
 /// The broker's response to the oldest message; never returns if there is no message.
-async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, Error> {
+async fn confirmation(unconfirmed: &mut VecDeque<Unconfirmed>) -> Result<Confirmation, Error> {
     match unconfirmed.front_mut() {
         Some(sent) => (&mut sent.confirm).await,
         None => std::future::pending().await,

@@ -25,7 +25,7 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Connection, Consumer, ExchangeKind};
-use link::Link;
+use link::BrokerLink;
 use post::{Inbox, Post};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn start(
         // Disconnects when this thread has ended.
         let _ended = ended_tx;
         runtime.block_on(async {
-            match Link::new(broker, names, agent, weight, patience).await {
+            match BrokerLink::new(broker, names, agent, weight, patience).await {
                 Ok(link) => {
                     let _ = begun_tx.send(Ok(()));
                     link.serve(posted, Inbox(inbox_tx)).await;

@@ -27,12 +27,12 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// A stream to a broker.
-pub(super) struct Wire {
+pub(super) struct BrokerWire {
     stream: Box<dyn Stream>,
     guard: Guard,
 }
 
-impl Wire {
+impl BrokerWire {
     /// A stream whose reader takes what it has read off `unread`.
     pub(super) fn new(stream: impl Stream + 'static, unread: Weight) -> Self {
         Self { stream: Box::new(stream), guard: Guard::new(unread) }
@@ -44,7 +44,7 @@ impl Wire {
 pub(super) struct Wires(Tokio);
 
 impl Reactor for Wires {
-    type TcpStream = Wire;
+    type TcpStream = BrokerWire;
     type Sleep = <Tokio as Reactor>::Sleep;
 
     // The library is given its one stream, and opens none.
@@ -54,7 +54,7 @@ impl Reactor for Wires {
         _: H,
     ) -> io::Result<impl futures_io::AsyncRead + futures_io::AsyncWrite + Send + Unpin + 'static>
     {
-        Err::<Wire, _>(io::ErrorKind::Unsupported.into())
+        Err::<BrokerWire, _>(io::ErrorKind::Unsupported.into())
     }
 
     fn sleep(&self, duration: Duration) -> Self::Sleep {
@@ -71,12 +71,12 @@ impl Reactor for Wires {
     fn tcp_connect_addr(
         &self,
         _: SocketAddr,
-    ) -> impl Future<Output = io::Result<Wire>> + Send + 'static {
+    ) -> impl Future<Output = io::Result<BrokerWire>> + Send + 'static {
         std::future::ready(Err(io::ErrorKind::Unsupported.into()))
     }
 }
 
-impl futures_io::AsyncRead for Wire {
+impl futures_io::AsyncRead for BrokerWire {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl futures_io::AsyncRead for Wire {
     }
 }
 
-impl futures_io::AsyncWrite for Wire {
+impl futures_io::AsyncWrite for BrokerWire {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

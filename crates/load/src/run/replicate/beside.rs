@@ -2,7 +2,7 @@
 //! each link looks for them at its target.
 
 use super::Replicas;
-use super::link::{Ends, FoundLink, Limits, Lookout, Queue, Sent};
+use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker};
 use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Driver, Replicator, scratch_name};
@@ -23,7 +23,7 @@ use tokio::time::MissedTickBehavior;
 const RETRY: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundReplication {
     /// In the order of the links.
     pub(super) links: Vec<FoundLink>,
     /// The markers that went along the whole chain, if there is one.
@@ -35,7 +35,7 @@ pub(super) struct Found {
 /// A handle to the thread.
 pub(super) struct Beside {
     notices: Arc<Notices>,
-    thread: std::thread::JoinHandle<Found>,
+    thread: std::thread::JoinHandle<FoundReplication>,
 }
 
 impl Beside {
@@ -54,7 +54,7 @@ impl Beside {
                 .collect(),
             before: (0..links.len()).filter(|&it| replicas.is_before(links[it], *link)).collect(),
         };
-        let work = Work {
+        let work = ReplicationWork {
             places: replicas.places.clone(),
             links: links.iter().map(job).collect(),
             end_to_end: replicas.plan.end_to_end(),
@@ -72,7 +72,7 @@ impl Beside {
     }
 
     /// Waits until all targets have caught up, or the time is up, or the user asks to stop.
-    pub(super) fn settle(self, stop: &Stop) -> Found {
+    pub(super) fn settle(self, stop: &Stop) -> FoundReplication {
         self.notices.over_at.store(Clock::system().now(), Ordering::Release);
         while !self.thread.is_finished() {
             if stop.reason().is_some() {
@@ -83,7 +83,7 @@ impl Beside {
         self.thread.join().unwrap_or_default()
     }
 
-    pub(super) fn abandon(self) -> Found {
+    pub(super) fn abandon(self) -> FoundReplication {
         self.notices.abandoned.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
@@ -99,7 +99,7 @@ pub(super) struct LinkJob {
     pub(super) before: Vec<usize>,
 }
 
-struct Work {
+struct ReplicationWork {
     places: Vec<Driver>,
     links: Vec<LinkJob>,
     end_to_end: Option<Link>,
@@ -108,12 +108,12 @@ struct Work {
     runtime: Runtime,
 }
 
-impl Work {
-    fn carry_out(self) -> Found {
+impl ReplicationWork {
+    fn carry_out(self) -> FoundReplication {
         LocalSet::new().block_on(&self.runtime, self.go_on())
     }
 
-    async fn go_on(&self) -> Found {
+    async fn go_on(&self) -> FoundReplication {
         let (clock, mark) = (Clock::system(), scratch_name());
         let began = clock.now();
         let over = Rc::new(RefCell::new(vec![false; self.links.len()]));
@@ -129,7 +129,7 @@ impl Work {
             queues.push((job.link.source, queue.clone()));
             let counted = job.counted.iter().filter_map(|&place| connect(place)).collect();
             let ends = Ends { source, target, counted };
-            let lookout = Lookout::new(ends, queue, self.notices.clone(), self.limits, began);
+            let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
             let (over, before) = (over.clone(), job.before.clone());
             lookouts.push(spawn_local(async move {
                 let upstream = over.clone();
@@ -154,7 +154,7 @@ impl Work {
             });
             writers.push(writer.map(|writer| spawn_local(writer.go_on())));
         }
-        let mut found = Found::default();
+        let mut found = FoundReplication::default();
         for writer in writers {
             let markers = match writer {
                 Some(writer) => writer.await.unwrap_or_default(),
@@ -185,7 +185,7 @@ impl Work {
         let queue = Rc::new(Queue::default());
         queues.push((first, queue.clone()));
         let ends = Ends { source, target, counted: Vec::new() };
-        let lookout = Lookout::new(ends, queue, self.notices.clone(), self.limits, began);
+        let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
         let are_ended = move || over.borrow().iter().all(|it| *it);
         Some(spawn_local(lookout.watch(are_ended)))
     }
@@ -229,7 +229,8 @@ impl Writer {
             match stored {
                 Ok(rev) => {
                     written.push((id.clone(), Some(rev)));
-                    let sent = Sent { id, number, acknowledged: now, is_last: over_at.is_some() };
+                    let sent =
+                        SentMarker { id, number, acknowledged: now, is_last: over_at.is_some() };
                     self.queues.iter().for_each(|queue| queue.push(sent.clone()));
                     if over_at.is_some() {
                         return written;

@@ -184,8 +184,8 @@ pub(in crate::run::replicate) fn lookout(
     queue: &Rc<Queue>,
     notices: &Arc<Notices>,
     limits: Limits,
-) -> Lookout {
-    Lookout::new(ends, queue.clone(), notices.clone(), limits, Clock::system().now())
+) -> MarkerLookout {
+    MarkerLookout::new(ends, queue.clone(), notices.clone(), limits, Clock::system().now())
 }
 
 pub(in crate::run::replicate) fn ends(source: &Fake, target: &Fake) -> Ends {
@@ -199,7 +199,7 @@ fn push(queue: &Queue, source: &Fake, numbers: std::ops::Range<u64>, is_last: bo
         let id = format!("m_{number:05}");
         source.put(&id, "1-m");
         let acknowledged = Clock::system().now();
-        queue.push(Sent { id, number, acknowledged, is_last: is_last && number == last });
+        queue.push(SentMarker { id, number, acknowledged, is_last: is_last && number == last });
     }
 }
 

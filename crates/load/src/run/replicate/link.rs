@@ -53,7 +53,7 @@ pub(super) struct Limits {
 
 /// A marker that was acknowledged.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentMarker {
     pub(super) id: String,
     /// Its number among the markers of its source.
     pub(super) number: u64,
@@ -71,14 +71,14 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 pub(super) struct Queued {
-    pub(super) sent: Vec<Sent>,
+    pub(super) sent: Vec<SentMarker>,
     pub(super) failures: u64,
     pub(super) reason: Option<String>,
 }
 
 impl Queue {
     /// Reports a marker.
-    pub(super) fn push(&self, sent: Sent) {
+    pub(super) fn push(&self, sent: SentMarker) {
         self.inner.borrow_mut().sent.push(sent);
         self.notify.notify_one();
     }
@@ -104,7 +104,7 @@ pub(super) struct Ends {
 }
 
 /// Looks for the markers of a source at a target.
-pub(super) struct Lookout {
+pub(super) struct MarkerLookout {
     ends: Ends,
     queue: Rc<Queue>,
     notices: Arc<Notices>,
@@ -112,7 +112,7 @@ pub(super) struct Lookout {
     began: Nanos,
     clock: Clock,
     /// Markers that have not been seen, oldest first.
-    outstanding: Vec<Sent>,
+    outstanding: Vec<SentMarker>,
     newest_seen: Option<u64>,
     is_last_seen: bool,
     log: MarkerLog,
@@ -121,7 +121,7 @@ pub(super) struct Lookout {
     silent: Option<(Nanos, String)>,
 }
 
-impl Lookout {
+impl MarkerLookout {
     pub(super) fn new(
         ends: Ends,
         queue: Rc<Queue>,
@@ -275,7 +275,7 @@ impl Lookout {
     /// How long to wait before the next look, if any marker is awaited. One that was overtaken does
     /// not prolong the wait.
     fn pause_ns(&self, now: Nanos) -> Option<Nanos> {
-        let age_ns = |sent: &Sent| now.saturating_sub(sent.acknowledged);
+        let age_ns = |sent: &SentMarker| now.saturating_sub(sent.acknowledged);
         let awaited = self.outstanding.iter().find(|it| Some(it.number) > self.newest_seen);
         match awaited.or(self.outstanding.last()) {
             _ if self.silent.is_some() => Some(RETRY_NS),

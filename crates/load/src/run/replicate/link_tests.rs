@@ -1,7 +1,7 @@
 //! How often a link looks, and how it ends if markers or documents do not come.
 
 use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
-use super::{Lookout, Queue, Quiet, Sent, seconds};
+use super::{MarkerLookout, Queue, Quiet, SentMarker, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::DocumentCount;
 use crate::measure::LinkEnd;
@@ -11,10 +11,10 @@ use std::time::Duration;
 const MS: Nanos = 1_000_000;
 
 /// One that awaits markers, each with its number and when it was acknowledged.
-fn awaiting(markers: &[(u64, Nanos)]) -> Lookout {
+fn awaiting(markers: &[(u64, Nanos)]) -> MarkerLookout {
     let fake = Fake::default();
     let mut it = lookout(ends(&fake, &fake), &Rc::new(Queue::default()), &notices(), NO_TIME);
-    let sent = |&(number, acknowledged): &(u64, Nanos)| Sent {
+    let sent = |&(number, acknowledged): &(u64, Nanos)| SentMarker {
         id: format!("m_{number}"),
         number,
         acknowledged,
@@ -85,7 +85,7 @@ fn a_target_with_too_few_documents_is_compared_after_a_while() {
     ends.counted = vec![source.connect()];
     let clock = Clock::system();
     let acknowledged = clock.now();
-    queue.push(Sent { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+    queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
     let lookout = lookout(ends, &queue, &notices, limits);
     let began = clock.now();
     notices.end();

@@ -18,7 +18,7 @@ use crate::driver::{
 use crate::engine::Stop;
 use crate::measure::{EndToEnd, LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::{Link, Plan, ReplicatePlan};
-use beside::{Beside, Found};
+use beside::{Beside, FoundReplication};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ impl Replicas {
     }
 
     /// Stores what was found beside the load.
-    fn take(&self, found: Found) {
+    fn take(&self, found: FoundReplication) {
         let mut state = self.state.borrow_mut();
         for (link, found) in state.found.links.iter_mut().zip(found.links) {
             link.markers = found.markers;
