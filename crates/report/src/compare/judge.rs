@@ -32,7 +32,7 @@ impl Default for CompareAsked {
 }
 
 /// A figure before its verdict.
-struct Figure {
+struct UnjudgedFigure {
     quantity: Quantity,
     compared: Compared,
     difference: Option<Difference>,
@@ -42,7 +42,7 @@ struct Figure {
 pub fn compare(a: Vec<ComparedRun>, b: Vec<ComparedRun>, asked: &CompareAsked) -> Comparison {
     let places = places(&a, &b);
     let layout = Layout::of(&samples(&places, &vec![Some(0.0); places.len()]));
-    let mut figures: Vec<Figure> =
+    let mut figures: Vec<UnjudgedFigure> =
         quantities(&a, &b).into_iter().map(|it| figure(it, &a, &b, &places, layout)).collect();
     gate(&mut figures, &asked.gated);
     for gated in [true, false] {
@@ -137,7 +137,7 @@ fn figure(
     b: &[ComparedRun],
     places: &[(bool, f64)],
     layout: Layout,
-) -> Figure {
+) -> UnjudgedFigure {
     let unit = Unit::of(quantity.metric);
     let of = |run: &ComparedRun| {
         let own = run.values.iter().find(|it| it.0 == quantity);
@@ -197,7 +197,7 @@ fn figure(
         more_runs: None,
         problem,
     };
-    Figure { quantity, compared, difference }
+    UnjudgedFigure { quantity, compared, difference }
 }
 
 /// The interval of the ratio's logarithm within the runs, if there is one on each side.
@@ -214,7 +214,7 @@ fn within(quantity: Quantity, a: &[ComparedRun], b: &[ComparedRun]) -> Option<Bo
 
 /// Marks the figures that decide the verdict. A figure that no run has decides nothing, unless it
 /// was requested.
-fn gate(figures: &mut [Figure], gated: &[Quantity]) {
+fn gate(figures: &mut [UnjudgedFigure], gated: &[Quantity]) {
     let all_kinds = figures.iter().any(|it| it.quantity.kind.is_none());
     for figure in figures {
         figure.compared.gated = if gated.is_empty() {
@@ -227,7 +227,7 @@ fn gate(figures: &mut [Figure], gated: &[Quantity]) {
 
 /// Judges figures that belong together: the requested probability of taking noise for a difference
 /// applies to all of them together, rather than to each.
-fn judge(mut figures: Vec<&mut Figure>, asked: &CompareAsked) {
+fn judge(mut figures: Vec<&mut UnjudgedFigure>, asked: &CompareAsked) {
     let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
     let mut levels = holm_levels(&p, asked.alarms).into_iter();
     for figure in &mut figures {
@@ -242,8 +242,8 @@ fn judge(mut figures: Vec<&mut Figure>, asked: &CompareAsked) {
 ///
 /// The verdict "same" needs no wider interval, because no figure is picked from among others: noise
 /// leads to "same" in all of them no more often than it would in one alone.
-fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &CompareAsked) {
-    let Figure { quantity, compared, .. } = figure;
+fn settle(figure: &mut UnjudgedFigure, difference: &Difference, level: f64, asked: &CompareAsked) {
+    let UnjudgedFigure { quantity, compared, .. } = figure;
     let is_share = compared.unit == Unit::Percent;
     let same = if is_share { SAME_POINTS } else { asked.delta.ln_1p() };
     let middle = difference.mean;

@@ -15,10 +15,10 @@ const MOST_ROWS: usize = 16;
 const EXTREMES: usize = 3;
 
 /// A row of the table of agents, with its kind.
-pub(super) type Row = (Kind, Vec<String>);
+pub(super) type AgentRow = (RowKind, Vec<String>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     /// The names of the columns.
     Head,
     Agent,
@@ -35,7 +35,7 @@ struct Both<'a> {
 }
 
 /// The agents of a row, and which of their values it shows.
-struct Group<'a> {
+struct AgentGroup<'a> {
     name: String,
     agents: Vec<Both<'a>>,
     pick: Pick,
@@ -72,7 +72,10 @@ pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String)
 }
 
 /// The lines about the agents of a measured stage, and their table.
-pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<String>, Vec<Row>)> {
+pub(super) fn parts(
+    record: &RunRecord,
+    stage: &StageRecord,
+) -> Option<(Vec<String>, Vec<AgentRow>)> {
     if stage.agents.is_empty() || stage.is_preparation() {
         return None;
     }
@@ -86,10 +89,10 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
     let shown = shown(&agents, stage);
     let with_lost = !lost.is_empty();
     let columns = columns(stage).and_if(with_lost, "lost", move |row| row.lost(stage));
-    let mut rows = vec![(Kind::Head, columns.heads())];
+    let mut rows = vec![(RowKind::Head, columns.heads())];
     rows.extend(agents.iter().filter(|it| shown.contains(&it.agent.index)).map(|it| {
-        let kind = if it.is_lost { Kind::Lost } else { Kind::Agent };
-        (kind, columns.cells(&Group::of(*it)))
+        let kind = if it.is_lost { RowKind::Lost } else { RowKind::Agent };
+        (kind, columns.cells(&AgentGroup::of(*it)))
     }));
     let mut lines = Vec::from_iter(start_line(record, stage));
     if shown.len() < agents.len() {
@@ -142,8 +145,8 @@ fn shown(agents: &[Both<'_>], stage: &StageRecord) -> BTreeSet<usize> {
 }
 
 /// The columns of the table, except for when agents were lost.
-fn columns(stage: &StageRecord) -> Columns<'_, Group<'_>> {
-    Columns::<'_, Group<'_>>::new()
+fn columns(stage: &StageRecord) -> Columns<'_, AgentGroup<'_>> {
+    Columns::<'_, AgentGroup<'_>>::new()
         .and("agent", |row| row.name.clone())
         .and("connections", |row| row.cell(|it| Some(it.agent.connections as f64), whole))
         .and("start, ms", |row| row.figure(|done| done.start_us, signed))
@@ -157,7 +160,7 @@ fn columns(stage: &StageRecord) -> Columns<'_, Group<'_>> {
         .and("busiest thread", |row| row.at_end(|done| Some(done.busiest_thread), percent))
 }
 
-impl<'a> Group<'a> {
+impl<'a> AgentGroup<'a> {
     /// One agent alone.
     fn of(it: Both<'a>) -> Self {
         let AgentRecord { index, host, pid, .. } = it.agent;
@@ -199,13 +202,13 @@ fn own_share(done: &AgentStage) -> Option<f64> {
 }
 
 /// The least, the median and the greatest values of the agents that were not lost.
-fn summary(agents: &[Both<'_>], stage: &StageRecord) -> [Row; 3] {
+fn summary(agents: &[Both<'_>], stage: &StageRecord) -> [AgentRow; 3] {
     let columns = columns(stage);
     let others = || agents.iter().filter(|it| !it.is_lost).copied();
     PICKS.map(|(name, pick)| {
         let name = format!("{name} of {}", grouped(others().count() as u64));
         let agents = others().filter(|it| it.done.is_some()).collect();
-        (Kind::Summary, columns.cells(&Group { name, agents, pick }))
+        (RowKind::Summary, columns.cells(&AgentGroup { name, agents, pick }))
     })
 }
 

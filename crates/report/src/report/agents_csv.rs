@@ -19,7 +19,7 @@ pub(super) const FORMAT: Format = Format {
 const FIRST: [Statistic; 3] = [Statistic::P50, Statistic::P99, Statistic::Max];
 
 /// A second of an agent; `known` is what the run knows of the agent.
-struct Row<'a> {
+struct AgentSecondRow<'a> {
     stage: &'a StageRecord,
     agent: &'a AgentStage,
     known: Option<&'a AgentRecord>,
@@ -31,7 +31,12 @@ fn render(record: &RunRecord) -> String {
     for stage in &record.stages {
         for agent in &stage.agents {
             let known = record.agents.iter().find(|it| it.index == agent.index);
-            rows.extend(agent.series.iter().map(|second| Row { stage, agent, known, second }));
+            rows.extend(agent.series.iter().map(|second| AgentSecondRow {
+                stage,
+                agent,
+                known,
+                second,
+            }));
         }
     }
     separated(&columns(record).table(&rows))
@@ -39,14 +44,14 @@ fn render(record: &RunRecord) -> String {
 
 /// The columns, which are empty if the figure is not known. Figures of an agent for the whole stage
 /// are repeated in each of its rows.
-fn columns<'a>(record: &RunRecord) -> Columns<'a, Row<'a>> {
+fn columns<'a>(record: &RunRecord) -> Columns<'a, AgentSecondRow<'a>> {
     let result = record.result().kind.words();
     let later = Statistic::shown(Shown::Always).filter(|it| !FIRST.contains(it));
     let name = |it| format!("agent_{}_ms", key(it));
-    let time = |row: &Row<'_>, it: Statistic| {
+    let time = |row: &AgentSecondRow<'_>, it: Statistic| {
         millis(row.agent.response.as_ref().and_then(|times| it.of(times)))
     };
-    Columns::<'_, Row<'_>>::new()
+    Columns::<'_, AgentSecondRow<'_>>::new()
         .and("stage", |it| quoted(&it.stage.name))
         .and("agent", |it| it.agent.index.to_string())
         .and("second", |it| it.second.second.to_string())

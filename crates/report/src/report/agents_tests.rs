@@ -71,7 +71,7 @@ fn of_many_agents_those_that_stand_out_are_shown_and_all_that_were_lost() {
     }
     let rows = |record: &RunRecord| -> Vec<String> {
         let (_, rows) = parts(record, &record.stages[2]).unwrap();
-        let first = |(_, row): &Row| row[0].split(" on ").next().unwrap().to_owned();
+        let first = |(_, row): &AgentRow| row[0].split(" on ").next().unwrap().to_owned();
         rows.iter().map(first).collect()
     };
     let shown = [

@@ -11,7 +11,7 @@ use crate::record::{
 };
 
 /// A row of a table, and whether something was wrong.
-pub(super) type Row = (bool, Vec<String>);
+pub(super) type DrillRow = (bool, Vec<String>);
 
 /// What was broken in a stage, for the bands of charts: a description, and its start and end.
 pub(super) fn broken(stage: &StageRecord) -> Option<(String, f64, f64)> {
@@ -160,7 +160,7 @@ fn has_failed(row: &PhaseRow<'_>) -> bool {
 }
 
 /// The figures of each phase, below the names of the columns; `None`: nothing was broken.
-pub(super) fn phases(stage: &StageRecord) -> Option<Vec<Row>> {
+pub(super) fn phases(stage: &StageRecord) -> Option<Vec<DrillRow>> {
     let drill = stage.drilled()?;
     let all = Phase::ALL.map(|phase| (phase, drill.figures(phase)));
     let accepted = all.iter().any(|(_, it)| it.accepted > 0);
@@ -170,7 +170,7 @@ pub(super) fn phases(stage: &StageRecord) -> Option<Vec<Row>> {
 
 /// The figures of each phase for each node, below the names of the columns; `None`: there is only
 /// one node, or nothing was broken.
-pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
+pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<DrillRow>> {
     let drill = stage.drilled()?;
     let all = Phase::ALL.map(|phase| (phase, drill.figures_of_nodes(phase)));
     let mut rows = Vec::new();
@@ -186,7 +186,7 @@ pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
 
 /// What the copies on each node contain, below the names of the columns; `None`: they were not
 /// compared.
-pub(super) fn copies(record: &RunRecord) -> Option<Vec<Row>> {
+pub(super) fn copies(record: &RunRecord) -> Option<Vec<DrillRow>> {
     let copies = record.copies.as_ref().filter(|copies| !copies.nodes.is_empty())?;
     let known = |it: &NodeCopies, count: u64| match it.problem {
         Some(_) => "-".to_owned(),
@@ -219,7 +219,7 @@ fn copies_words(copies: &Copies) -> String {
 
 /// How much of what was acknowledged each node has, below the names of the columns; `None`: that
 /// was not checked, or there was no drill.
-pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
+pub(super) fn audits(record: &RunRecord) -> Option<Vec<DrillRow>> {
     record.stages.iter().find(|stage| stage.drill.is_some())?;
     let audits = record.audits();
     if audits.is_empty() {

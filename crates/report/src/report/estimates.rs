@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const NONE: &str = "-";
 
 /// The format of a figure.
-type Number = fn(f64) -> String;
+type NumberFormat = fn(f64) -> String;
 
 /// The intervals of all requests, as the parts of one line; empty: there are none.
 pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
@@ -20,7 +20,7 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
         return Vec::new();
     };
     let figures = [
-        ("", throughput_per_s, rate as Number, "/s"),
+        ("", throughput_per_s, rate as NumberFormat, "/s"),
         ("p50 ", p50_us, millis, " ms"),
         ("p99 ", p99_us, millis, " ms"),
     ];
@@ -29,9 +29,10 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
         _ => None,
     };
     let longest = figures.iter().filter_map(needed).max();
-    let bounded = |&(name, estimate, number, unit): &(&str, Option<Estimate>, Number, &str)| {
-        Some(format!("{name}{}{unit}", range(estimate?, number)?))
-    };
+    let bounded =
+        |&(name, estimate, number, unit): &(&str, Option<Estimate>, NumberFormat, &str)| {
+            Some(format!("{name}{}{unit}", range(estimate?, number)?))
+        };
     let mut parts: Vec<String> = figures.iter().filter_map(bounded).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("95 %: {first}");
@@ -81,7 +82,7 @@ fn rate(per_s: f64) -> String {
 }
 
 /// A range such as `1.2–1.4`; one number if both ends look alike. `None`: there is no interval.
-fn range(estimate: Estimate, number: Number) -> Option<String> {
+fn range(estimate: Estimate, number: NumberFormat) -> Option<String> {
     let Estimate::Interval { low, high } = estimate else { return None };
     let (low, high) = (number(low), number(high));
     Some(if low == high { low } else { format!("{low}–{high}") })
@@ -90,7 +91,7 @@ fn range(estimate: Estimate, number: Number) -> Option<String> {
 /// A table of all kinds, beginning with its header. `None`: there is nothing to show.
 pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Vec<String>>> {
     let Estimates { all, operations, .. } = stage.estimates.as_ref()?;
-    let cell = |estimate: Option<Estimate>, number: Number| match estimate {
+    let cell = |estimate: Option<Estimate>, number: NumberFormat| match estimate {
         None => NONE.to_owned(),
         Some(Estimate::TooShort { needed_s }) => format!("{needed_s} s needed"),
         Some(estimate) => range(estimate, number).unwrap_or_default(),

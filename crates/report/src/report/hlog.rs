@@ -24,7 +24,7 @@ const MAX_DIVISOR: f64 = 1e6;
 /// The original's line of column names.
 const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"HdrHistogram_CompressedHistogram\"\n";
 
-type Writer<'a> = IntervalLogWriter<'a, 'a, Vec<u8>, V2DeflateSerializer>;
+type LogWriter<'a> = IntervalLogWriter<'a, 'a, Vec<u8>, V2DeflateSerializer>;
 
 fn render(record: &RunRecord) -> String {
     let mut log = head(record);
@@ -67,7 +67,7 @@ fn head(record: &RunRecord) -> String {
 }
 
 /// Every second of a stage. Tags of a warm-up have a prefix, so that merging by tag leaves it out.
-fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
+fn stage(stage: &StageRecord, writer: &mut LogWriter<'_>) {
     let prefix = if stage.purpose() == Purpose::WarmUp { "warm_up." } else { "" };
     for row in &stage.series.rows {
         let second = f64::from(row.second);

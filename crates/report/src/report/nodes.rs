@@ -8,10 +8,10 @@ use crate::record::StageRecord;
 use std::fmt::Write as _;
 
 /// A row of the table of nodes, and whether something was wrong with that node.
-pub(super) type Row = (bool, Vec<String>);
+pub(super) type NodeRow = (bool, Vec<String>);
 
 /// The nodes of a stage, below the names of the columns; `None`: there is only one node or none.
-pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Row>> {
+pub(super) fn rows(stage: &StageRecord) -> Option<Vec<NodeRow>> {
     let nodes = &stage.nodes;
     if nodes.is_empty() || stage.operations.is_empty() {
         return None;

@@ -18,10 +18,10 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Picks one of the times of an operation; `None` if it has none.
-type Time = fn(&OperationSummary) -> Option<Cow<'_, Latency>>;
+type PickTime = fn(&OperationSummary) -> Option<Cow<'_, Latency>>;
 
 /// A stage, finished or running.
-struct Stage<'a> {
+struct MetricStage<'a> {
     name: &'a str,
     elapsed_s: f64,
     operations: &'a [OperationSummary],
@@ -33,7 +33,7 @@ struct Stage<'a> {
 
 /// The metrics of a run: the stages in its record and the running one, if any.
 pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition) -> String {
-    let ended = record.stages.iter().map(|stage| Stage {
+    let ended = record.stages.iter().map(|stage| MetricStage {
         name: &stage.name,
         elapsed_s: stage.elapsed_s,
         operations: &stage.operations,
@@ -41,7 +41,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
         offered: Some(stage.load.offered),
         agents: &stage.agents,
     });
-    let running = running.map(|stage| Stage {
+    let running = running.map(|stage| MetricStage {
         name: &stage.name,
         elapsed_s: stage.elapsed_s,
         operations: &stage.operations,
@@ -49,7 +49,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
         offered: stage.offered,
         agents: &stage.agents,
     });
-    let stages: Vec<Stage<'_>> = ended.chain(running).collect();
+    let stages: Vec<MetricStage<'_>> = ended.chain(running).collect();
     let mut out = Writer::new(dialect);
     run(record, &mut out);
     counts(&stages, &mut out);
@@ -91,7 +91,7 @@ fn run(record: &RunRecord, out: &mut Writer) {
     out.sample(&labels, 1);
 }
 
-fn counts(stages: &[Stage<'_>], out: &mut Writer) {
+fn counts(stages: &[MetricStage<'_>], out: &mut Writer) {
     let help = "Documents operated on, by result: ok, a failure class, or unfinished.";
     out.family(counter("springload_operations", "", help));
     for stage in stages {
@@ -123,8 +123,8 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
     }
 }
 
-fn times(stages: &[Stage<'_>], out: &mut Writer) {
-    let families: [(&str, &str, Time); 5] = [
+fn times(stages: &[MetricStage<'_>], out: &mut Writer) {
+    let families: [(&str, &str, PickTime); 5] = [
         (
             "response",
             "Time of successful requests, from when they were due to the last byte of the answer.",
@@ -193,7 +193,7 @@ fn seconds(ns: f64) -> f64 {
     ns.round() / 1e9
 }
 
-fn load(stages: &[Stage<'_>], out: &mut Writer) {
+fn load(stages: &[MetricStage<'_>], out: &mut Writer) {
     out.family(gauge("springload_elapsed_seconds", "seconds", "Duration of the stage so far."));
     for stage in stages {
         out.sample(&[("stage", stage.name)], stage.elapsed_s);
@@ -284,7 +284,7 @@ fn replication(record: &RunRecord, out: &mut Writer) {
 }
 
 /// What each agent did, and how precisely its clock is known.
-fn agents(record: &RunRecord, stages: &[Stage<'_>], out: &mut Writer) {
+fn agents(record: &RunRecord, stages: &[MetricStage<'_>], out: &mut Writer) {
     let name =
         |index: usize| (index.to_string(), record.agents.iter().find(|it| it.index == index));
     let mut each = |family: Family, value: fn(&AgentStage) -> Option<f64>| {

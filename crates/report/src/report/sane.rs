@@ -18,17 +18,17 @@ const MOST_NS: f64 = 4e18;
 /// Returns an error if the text is not JSON, or if a number is too large.
 pub fn sane(text: &str) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Number { most: MOST }.deserialize(&mut deserializer)?;
+    BoundedNumber { most: MOST }.deserialize(&mut deserializer)?;
     deserializer.end()
 }
 
 /// A value with numbers, none of which may exceed `most`. Nothing else in it is checked.
 #[derive(Clone, Copy)]
-struct Number {
+struct BoundedNumber {
     most: f64,
 }
 
-impl Number {
+impl BoundedNumber {
     /// For a member called `name`; the items of a list have the limit of the list.
     fn of(name: &str) -> Self {
         let most = match name {
@@ -47,7 +47,7 @@ impl Number {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Number {
+impl<'de> DeserializeSeed<'de> for BoundedNumber {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -55,7 +55,7 @@ impl<'de> DeserializeSeed<'de> for Number {
     }
 }
 
-impl<'de> Visitor<'de> for Number {
+impl<'de> Visitor<'de> for BoundedNumber {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -37,7 +37,7 @@ pub const SIEGE_LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data T
 
 /// Siege's summary of a run. Times in seconds, data in megabytes.
 #[derive(Debug, Default)]
-struct Figures {
+struct SiegeFigures {
     transactions: u64,
     failed: u64,
     elapsed_s: f64,
@@ -49,7 +49,7 @@ struct Figures {
     shortest_s: f64,
 }
 
-impl Figures {
+impl SiegeFigures {
     fn of<'a>(stages: impl IntoIterator<Item = &'a StageRecord>) -> Self {
         let mut sum = Self { shortest_s: f64::INFINITY, ..Self::default() };
         for stage in stages {
@@ -174,7 +174,7 @@ pub struct SiegeHit {
 
 /// The twelve figures of a few requests outside a run, as text or as siege's JSON.
 pub fn siege_figures(hits: &[SiegeHit], elapsed_ns: u64, as_json: bool) -> String {
-    let mut sum = Figures { elapsed_s: elapsed_ns as f64 / 1e9, ..Figures::default() };
+    let mut sum = SiegeFigures { elapsed_s: elapsed_ns as f64 / 1e9, ..SiegeFigures::default() };
     for (i, hit) in hits.iter().enumerate() {
         let good = hit.status.is_some_and(|status| status < 400);
         sum.transactions += u64::from(good);
@@ -194,7 +194,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 }
 
 fn render(record: &RunRecord) -> String {
-    let mut out = Figures::of(record.measured()).text();
+    let mut out = SiegeFigures::of(record.measured()).text();
     answers(record, &mut out);
     for (i, stage) in record.measured().enumerate() {
         out.push_str(if i > 0 { "\n" } else { "" });
@@ -236,7 +236,7 @@ fn answers(record: &RunRecord, out: &mut String) {
 
 /// Offered load, think time and the limit set by the server.
 fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
-    let figures = Figures::of([stage]);
+    let figures = SiegeFigures::of([stage]);
     let plan = record.plan_of(stage);
     let per_s = |rate: f64| format!("{}/s", decimal(rate, 2));
     let Some(think_s) = plan.and_then(StagePlan::mean_pause_ns).map(|ns| ns as f64 / 1e9) else {
@@ -283,12 +283,12 @@ fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
 }
 
 fn json(record: &RunRecord) -> String {
-    Figures::of(record.measured()).json()
+    SiegeFigures::of(record.measured()).json()
 }
 
 /// The line of a run in siege's log file, below [`SIEGE_LOG_HEAD`].
 pub fn siege_log_line(record: &RunRecord) -> String {
-    let figures = Figures::of(record.measured());
+    let figures = SiegeFigures::of(record.measured());
     // 2026-11-21T05:20:03.123Z in siege's form, but in UTC.
     let time = record.started_at.get(..19).unwrap_or_default().replace('T', " ");
     format!(

@@ -265,7 +265,7 @@ fn burst(
 
 /// How far a load had got at some moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mark {
+struct LoadMark {
     at_s: f64,
     ended: f64,
     due: f64,
@@ -283,7 +283,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
     let in_time = |row: &&SeriesRow| f64::from(row.end()) <= stage.rates_over_s();
     let (mut ended, mut seconds) = (0.0, Vec::new());
     for row in stage.series.rows.iter().filter(in_time) {
-        let mark = |at_s, ended| Some(Mark { at_s, ended, due: due_by(at_s)? });
+        let mark = |at_s, ended| Some(LoadMark { at_s, ended, due: due_by(at_s)? });
         let begin = mark(f64::from(row.second), ended)?;
         let requests = row.kinds.iter().filter(|(kind, _)| kind.is_request());
         ended += requests.map(|(_, part)| part.requests).sum::<u64>() as f64;
@@ -291,7 +291,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
     }
     // A stage that was stopped may end within a second, which is not counted above.
     let at_s = stage.rates_over_s().floor();
-    let end = Mark { at_s, ended, due: due_by(at_s)? };
+    let end = LoadMark { at_s, ended, due: due_by(at_s)? };
     let since = if stage.load.dropped > 0 {
         since_dropping(&seconds, end)?
     } else {
@@ -307,8 +307,8 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
 }
 
 /// When more than `least` requests began to wait. The seconds are given by their two ends.
-fn since_waiting(seconds: &[(Mark, Mark)], least: f64) -> Option<Mark> {
-    let mut since = Some(Mark::default());
+fn since_waiting(seconds: &[(LoadMark, LoadMark)], least: f64) -> Option<LoadMark> {
+    let mut since = Some(LoadMark::default());
     for (begin, end) in seconds {
         since = if end.due - end.ended > least { since.or(Some(*begin)) } else { None };
     }
@@ -317,10 +317,10 @@ fn since_waiting(seconds: &[(Mark, Mark)], least: f64) -> Option<Mark> {
 
 /// The same where requests were dropped: those are never served, although the server may keep up
 /// again.
-fn since_dropping(seconds: &[(Mark, Mark)], end: Mark) -> Option<Mark> {
+fn since_dropping(seconds: &[(LoadMark, LoadMark)], end: LoadMark) -> Option<LoadMark> {
     let mut since = None;
     for (begin, second) in seconds.iter().rev() {
-        let lacks = |until: &Mark| {
+        let lacks = |until: &LoadMark| {
             let (due, ended) = (until.due - begin.due, until.ended - begin.ended);
             // Arrivals at random differ from the rate by about the root of their number.
             ended < due * (1.0 - UNSERVED) && due - ended > 3.0 * due.sqrt()

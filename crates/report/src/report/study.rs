@@ -31,11 +31,11 @@ pub struct StudyFormat<S: 'static> {
     pub summary: &'static str,
     /// The endings of its files, unless the format of runs with the same name has them.
     pub endings: &'static [&'static str],
-    render: Render<S>,
+    render: StudyRender<S>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Render<S: 'static> {
+enum StudyRender<S: 'static> {
     Text(fn(&S) -> String),
     /// Text with a look.
     Look(fn(&S, Look) -> String),
@@ -68,16 +68,16 @@ impl<S: Study> StudyFormat<S> {
     /// # Errors
     /// Returns an error if the format cannot show it.
     pub fn render(&self, study: &S, look: Look) -> Result<Vec<u8>, Invalid> {
-        if let Render::Exact(render) = self.render {
+        if let StudyRender::Exact(render) = self.render {
             return Ok(terminal_json(render(study)).into_bytes());
         }
         let plain = (S::PLAIN)(study);
         let study = plain.as_ref().unwrap_or(study);
         Ok(match self.render {
-            Render::Text(render) | Render::Exact(render) => render(study).into_bytes(),
-            Render::Look(render) => render(study, look).into_bytes(),
-            Render::Fitting(render) => render(study)?.into_bytes(),
-            Render::Bytes(render) => render(study),
+            StudyRender::Text(render) | StudyRender::Exact(render) => render(study).into_bytes(),
+            StudyRender::Look(render) => render(study, look).into_bytes(),
+            StudyRender::Fitting(render) => render(study)?.into_bytes(),
+            StudyRender::Bytes(render) => render(study),
         })
     }
 }
@@ -120,7 +120,7 @@ macro_rules! studies {
             name: $name,
             summary: $summary,
             endings: &[$($ending)?],
-            render: Render::$Render($render),
+            render: StudyRender::$Render($render),
         }
     };
     ($($Study:ident: $name:literal, $plain:expr => [$(($($row:tt)*))*])*) => {

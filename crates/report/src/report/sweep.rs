@@ -163,14 +163,14 @@ pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
 }
 
 /// Groups of points that share all other settings.
-type Points = Vec<(f64, f64)>;
+type GroupedPoints = Vec<(f64, f64)>;
 
 /// The logarithm of a setting and the rate of each run, grouped by all other settings, so that
 /// the slope does not depend on them when runs are left out.
-fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<Points>> {
+fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<GroupedPoints>> {
     let axis = &sweep.definition.axes[place];
     let numbers = axis.numbers()?;
-    let mut groups: Vec<(Vec<&Setting>, Points)> = Vec::new();
+    let mut groups: Vec<(Vec<&Setting>, GroupedPoints)> = Vec::new();
     for cell in &sweep.cells {
         let Some(result) = cell.result.as_ref().filter(|it| it.trustworthy) else { continue };
         let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
@@ -194,15 +194,15 @@ fn by_size(groups: &[CellGroup<'_>]) -> Vec<String> {
     let (mut unknown, mut with_windows): (Vec<(&str, String)>, _) = (Vec::new(), 0);
     for group in groups {
         // The windows of each run form a group.
-        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<Points> {
+        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<GroupedPoints> {
             let trusted = group.results.iter().filter(|result| result.trustworthy);
             let curves = trusted.filter_map(|result| result.curve.as_ref());
             let points =
                 |curve: &Curve| curve.sound().filter_map(|it| Some((of(it)?, it.per_s))).collect();
-            curves.map(points).filter(|run: &Points| !run.is_empty()).collect()
+            curves.map(points).filter(|run: &GroupedPoints| !run.is_empty()).collect()
         };
         let name = name(group);
-        let per = |unit: &str, runs: &[Points]| {
+        let per = |unit: &str, runs: &[GroupedPoints]| {
             let fit = Fit::of_runs(runs)?;
             Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
         };

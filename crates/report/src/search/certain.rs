@@ -39,12 +39,12 @@ impl Answers {
 
 /// Times, and the number of responses that never came.
 #[derive(Default)]
-struct Times {
+struct AnsweredTimes {
     answered: Histogram,
     never: u64,
 }
 
-impl Times {
+impl AnsweredTimes {
     fn len(&self) -> u64 {
         self.answered.len() + self.never
     }
@@ -127,8 +127,8 @@ impl Figure<'_> {
         self.quantity.kind.map_or(of.is_request(), |kind| of == kind)
     }
 
-    fn times(&self, span: Span) -> Times {
-        let mut times = Times::default();
+    fn times(&self, span: Span) -> AnsweredTimes {
+        let mut times = AnsweredTimes::default();
         for operation in self.operations() {
             times.answered.merge(match span {
                 Span::Response => &operation.response.histogram,
@@ -157,7 +157,7 @@ impl Figure<'_> {
 
     /// The percentile of each second, or of several seconds that together have enough responses.
     fn batches(&self, span: Span, tenths: u16) -> Vec<f64> {
-        let (mut batches, mut open) = (Vec::new(), Times::default());
+        let (mut batches, mut open) = (Vec::new(), AnsweredTimes::default());
         for row in self.seconds() {
             for part in self.parts(row) {
                 open.answered.merge(&kept(part, span).get());

@@ -154,11 +154,11 @@ const fn one() -> u64 {
     1
 }
 
-type Time = fn(&StepRecord) -> Option<f64>;
+type StepTime = fn(&StepRecord) -> Option<f64>;
 
 impl StepRecord {
     /// Its statistics of response times, in microseconds.
-    pub const TIMES: [(Statistic, Time); 2] =
+    pub const TIMES: [(Statistic, StepTime); 2] =
         [(Statistic::P50, |it| it.p50_us), (Statistic::P99, |it| it.p99_us)];
 
     /// Makes the step of a run that has ended.

@@ -162,11 +162,11 @@ impl SweepRecord {
     }
 }
 
-type Time = fn(&CellResult) -> Option<f64>;
+type CellTime = fn(&CellResult) -> Option<f64>;
 
 impl CellResult {
     /// Its statistics of response times, in microseconds.
-    pub const TIMES: [(Statistic, Time); 2] =
+    pub const TIMES: [(Statistic, CellTime); 2] =
         [(Statistic::P50, |it| it.p50_us), (Statistic::P99, |it| it.p99_us)];
 
     /// The result of `record`: of its fill if `by_size`, otherwise of the last measured stage.

@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::parts::{grid, letter};
 use crate::record::RunRecord;
-use crate::report::agents::{self, Kind};
+use crate::report::agents::{self, RowKind};
 
 /// A section for the agents of all stages of all runs; empty if there are none.
 pub(super) fn section(runs: &[RunRecord]) -> Html {
@@ -17,9 +17,9 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
             inside.push(&Html::element("p", &head));
             let rows = rows.into_iter().map(|(kind, row)| {
                 let class = match kind {
-                    Kind::Lost => "doubt",
-                    Kind::Summary => "few",
-                    Kind::Head | Kind::Agent => "",
+                    RowKind::Lost => "doubt",
+                    RowKind::Summary => "few",
+                    RowKind::Head | RowKind::Agent => "",
                 };
                 (class, row)
             });

@@ -13,7 +13,7 @@ use crate::report::title::names;
 use std::collections::BTreeSet;
 
 /// A run's entry in a row: the text, and the number to compare.
-struct Figure {
+struct ShownFigure {
     text: String,
     value: Option<f64>,
 }
@@ -51,20 +51,21 @@ impl<'a> Figures<'a> {
 
 /// A row of each group: its name, whether each kind has it as well, and how to compute a run's
 /// figure.
-struct Row {
+struct FigureRow {
     name: String,
     is_of_kind: bool,
-    figure: Box<dyn Fn(&Figures<'_>) -> Figure>,
+    figure: Box<dyn Fn(&Figures<'_>) -> ShownFigure>,
 }
 
 /// The rows; `service`: including service times.
-fn rows(service: bool) -> Vec<Row> {
-    let row = |name: &str, is_of_kind, figure| Row { name: name.to_owned(), is_of_kind, figure };
+fn rows(service: bool) -> Vec<FigureRow> {
+    let row =
+        |name: &str, is_of_kind, figure| FigureRow { name: name.to_owned(), is_of_kind, figure };
     let response = |it: Statistic| {
         let figure = move |figures: &Figures<'_>| time(it, figures.response);
         row(&format!("{}, ms", it.name()), it.percent().is_some(), Box::new(figure))
     };
-    let rate = |it: &Figures<'_>| Figure { text: decimal(it.per_s, 0), value: Some(it.per_s) };
+    let rate = |it: &Figures<'_>| ShownFigure { text: decimal(it.per_s, 0), value: Some(it.per_s) };
     let mut rows = vec![row("ok/s", true, Box::new(rate))];
     let (percentiles, others): (Vec<_>, Vec<_>) =
         Statistic::shown(Shown::Always).partition(|it| it.percent().is_some());
@@ -78,17 +79,17 @@ fn rows(service: bool) -> Vec<Row> {
     rows
 }
 
-fn time(it: Statistic, times: &Latency) -> Figure {
-    Figure { text: statistic(it, times), value: it.of(times) }
+fn time(it: Statistic, times: &Latency) -> ShownFigure {
+    ShownFigure { text: statistic(it, times), value: it.of(times) }
 }
 
-fn failed(it: &Figures<'_>) -> Figure {
+fn failed(it: &Figures<'_>) -> ShownFigure {
     let share = it.failed as f64 / it.issued.max(1) as f64;
     let text = match it.failed {
         0 => "0".to_owned(),
         failed => format!("{} ({})", grouped(failed), share_words(share)),
     };
-    Figure { text, value: None }
+    ShownFigure { text, value: None }
 }
 
 pub(super) fn table(runs: &[RunRecord]) -> Html {
@@ -150,13 +151,14 @@ fn kinds(stages: &[Option<&StageRecord>]) -> Vec<OpKind> {
 fn group<'a>(
     name: &str,
     figures: &[Option<Figures<'_>>],
-    wanted: impl Iterator<Item = &'a Row>,
+    wanted: impl Iterator<Item = &'a FigureRow>,
 ) -> Html {
     let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", figures.len() + 1);
     let mut rows =
         Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::tag("div", name)));
-    for Row { name, figure, .. } in wanted {
-        let found: Vec<Option<Figure>> = figures.iter().map(|it| it.as_ref().map(figure)).collect();
+    for FigureRow { name, figure, .. } in wanted {
+        let found: Vec<Option<ShownFigure>> =
+            figures.iter().map(|it| it.as_ref().map(figure)).collect();
         let first = found.first().and_then(|it| it.as_ref()?.value);
         let mut row = Html::tag("th scope=\"row\"", name);
         for (run, figure) in found.iter().enumerate() {

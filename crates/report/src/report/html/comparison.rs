@@ -4,7 +4,7 @@
 use super::escape::Html;
 use super::forest::forest;
 use super::parts::{headline, list, reproduce};
-use super::{Data, Page, facts};
+use super::{Page, PageData, facts};
 use crate::compare::{Compared, Comparison};
 use crate::record::{RunRecord, Standing};
 use crate::report::comparison::{
@@ -34,7 +34,7 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
         source: "run.json",
         is_live: it.progress.as_ref().is_some_and(|progress| !progress.ended),
     };
-    page.filled(&Data::of(drawn))
+    page.filled(&PageData::of(drawn))
 }
 
 /// The verdict, what to know before relying on it, and the plot.

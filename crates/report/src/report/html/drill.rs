@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::parts::{grid, letter, list};
 use crate::record::RunRecord;
-use crate::report::drill::{Row, audits, copies, lines, nodes, note, phases};
+use crate::report::drill::{DrillRow, audits, copies, lines, nodes, note, phases};
 
 /// A section for all runs with a drill; empty if there is none.
 pub(super) fn section(runs: &[RunRecord]) -> Html {
@@ -29,7 +29,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
     Html::element("section id=\"drill\" class=\"card\"", &section)
 }
 
-fn table(rows: Vec<Row>) -> Html {
+fn table(rows: Vec<DrillRow>) -> Html {
     let rows = rows.into_iter().map(|(bad, row)| (if bad { "doubt" } else { "" }, row));
     Html::element("div class=\"scroll\"", &grid(rows))
 }

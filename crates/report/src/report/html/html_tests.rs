@@ -89,7 +89,7 @@ fn nothing_is_shown_twice() {
     let all = |page: &str| page.matches("<tr class=\"all\">").count();
     assert_eq!(all(&render(std::slice::from_ref(&run))), 1);
     let crud_of = |run: &RunRecord| {
-        Data::of(std::slice::from_ref(run)).stages.into_iter().next_back().unwrap().views
+        PageData::of(std::slice::from_ref(run)).stages.into_iter().next_back().unwrap().views
     };
     run.stages.last_mut().unwrap().operations.truncate(1);
     let page = render(std::slice::from_ref(&run));

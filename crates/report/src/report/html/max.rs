@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::facts;
 use super::parts::{command, grid, headline};
-use super::{Data, Page};
+use super::{Page, PageData};
 use crate::report::chart::{OfKind, Stage, of_max};
 use crate::report::max::{columns, limits, subject, verdict};
 use crate::search::{MaxRecord, StepOutcome, StepRecord};
@@ -15,8 +15,11 @@ pub fn max_page(max: &MaxRecord) -> String {
     let first = (!charts.is_empty()).then(|| name.clone());
     let views = vec![OfKind { name: "all", charts }];
     let stage = |title: String| Stage { name: title.clone(), title, measured: true, views };
-    let data =
-        Data { runs: Vec::new(), stages: first.clone().map(stage).into_iter().collect(), first };
+    let data = PageData {
+        runs: Vec::new(),
+        stages: first.clone().map(stage).into_iter().collect(),
+        first,
+    };
     let heading = max.label.clone().unwrap_or_else(|| "Highest sustained load".to_owned());
     let steps = table(max, |_| true);
     let won = |step: &StepRecord| step.confirms && step.outcome == StepOutcome::Held;

@@ -54,14 +54,14 @@ const LIBRARY: &str = include_str!("../../../assets/plotly/plotly-cartesian.min.
 
 /// What the page's script reads.
 #[derive(Serialize)]
-struct Data {
+struct PageData {
     runs: Vec<String>,
     stages: Vec<Stage>,
     /// The name of the stage to show first: the last one that is not preparation.
     first: Option<String>,
 }
 
-impl Data {
+impl PageData {
     fn of(runs: &[RunRecord]) -> Self {
         let mut stages = stages(runs, true);
         for view in stages.iter_mut().flat_map(|stage| &mut stage.views) {
@@ -101,7 +101,7 @@ fn render(runs: &[RunRecord]) -> String {
         source: "run.json",
         is_live: false,
     };
-    page.filled(&Data::of(runs))
+    page.filled(&PageData::of(runs))
 }
 
 /// Explains how to read the table.
@@ -134,7 +134,7 @@ struct Page {
 }
 
 impl Page {
-    fn filled(self, data: &Data) -> String {
+    fn filled(self, data: &PageData) -> String {
         let data = serde_json::to_string(data).expect("charts are plain data");
         let again = if self.is_live { AGAIN } else { "" };
         let parts = [

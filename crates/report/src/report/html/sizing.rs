@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::facts;
 use super::parts::{command, grid, headline, list};
-use super::{Data, Page};
+use super::{Page, PageData};
 use crate::report::chart::{OfKind, Stage, of_sizing};
 use crate::report::max::limits;
 use crate::report::number::decimal;
@@ -15,7 +15,7 @@ pub fn sizing_page(it: &Sizing) -> String {
     let name = "sizes".to_owned();
     let views = vec![OfKind { name: "all", charts: of_sizing(it) }];
     let stage = Stage { name: name.clone(), title: name.clone(), measured: true, views };
-    let data = Data { runs: Vec::new(), stages: vec![stage], first: Some(name) };
+    let data = PageData { runs: Vec::new(), stages: vec![stage], first: Some(name) };
     let heading = format!("How many {}", it.unit.word(2));
     let page = Page {
         title: Html::text(format!("{heading} · springload")),

@@ -8,15 +8,15 @@ use crate::report::number::{decimal, grouped, millis};
 use crate::report::words::loop_words;
 
 /// A column: its name, its meaning, whether it is left out on a phone, and its content.
-struct Column {
+struct SummaryColumn {
     name: String,
     meaning: &'static str,
     is_wide: bool,
-    cell: Box<dyn Fn(&Row<'_>) -> String>,
+    cell: Box<dyn Fn(&SummaryRow<'_>) -> String>,
 }
 
 /// A row: a stage, the operations that it covers, none if it is about times alone, and the times.
-struct Row<'a> {
+struct SummaryRow<'a> {
     stage: &'a StageRecord,
     operations: &'a [&'a OperationSummary],
     per_s: f64,
@@ -28,25 +28,25 @@ const RESPONSE: &str = "Response time of requests that succeeded, in ms.";
 const SERVICE: &str = "Service time of requests that succeeded, in ms.";
 
 /// The columns that the operations of a run need.
-fn columns(record: &RunRecord) -> Vec<Column> {
+fn columns(record: &RunRecord) -> Vec<SummaryColumn> {
     let operations: Vec<_> = record.measured().flat_map(|stage| &stage.operations).collect();
-    let column = |name: &str, meaning, is_wide, cell| Column {
+    let column = |name: &str, meaning, is_wide, cell| SummaryColumn {
         name: name.to_owned(),
         meaning,
         is_wide,
         cell,
     };
-    let rate = |row: &Row<'_>| match row.operations {
+    let rate = |row: &SummaryRow<'_>| match row.operations {
         [] => String::new(),
         _ => rate(row.stage, row.per_s),
     };
     let mut columns = vec![column("ok/s", "What succeeded, per second.", false, Box::new(rate))];
     columns.extend(Statistic::shown(Shown::Wide).map(|it| {
-        let cell = move |row: &Row<'_>| statistic(it, row.response);
+        let cell = move |row: &SummaryRow<'_>| statistic(it, row.response);
         column(it.name(), RESPONSE, it.is_wide(), Box::new(cell))
     }));
     columns.extend(Count::shown(Shown::Wide, &operations).into_iter().map(|count| {
-        let cell = move |row: &Row<'_>| match row.operations {
+        let cell = move |row: &SummaryRow<'_>| match row.operations {
             [] => String::new(),
             operations => detail::count(count, count.sum(operations.iter().copied())),
         };
@@ -54,7 +54,7 @@ fn columns(record: &RunRecord) -> Vec<Column> {
     }));
     if operations.iter().any(|operation| differs(&operation.response, &operation.service)) {
         columns.extend(Statistic::percentiles().map(|it| {
-            let cell = move |row: &Row<'_>| {
+            let cell = move |row: &SummaryRow<'_>| {
                 row.service.map_or_else(String::new, |times| statistic(it, times))
             };
             column(&format!("service {}", it.name()), SERVICE, true, Box::new(cell))
@@ -65,14 +65,14 @@ fn columns(record: &RunRecord) -> Vec<Column> {
 
 pub(super) fn table(record: &RunRecord) -> Html {
     let columns = columns(record);
-    let class = |it: &Column| if it.is_wide { "wide" } else { "" };
+    let class = |it: &SummaryColumn| if it.is_wide { "wide" } else { "" };
     let mut heads = Html::tag("th scope=\"col\" class=\"\" title=\"\"", "operation");
     for column in &columns {
         let (class, meaning) = (class(column), column.meaning);
         let cell = format!("th scope=\"col\" class=\"{class}\" title=\"{meaning}\"");
         heads.push(&Html::tag(&cell, &column.name));
     }
-    let row = |(name, element): (&str, &str), row: &Row<'_>| {
+    let row = |(name, element): (&str, &str), row: &SummaryRow<'_>| {
         let mut cells = Html::tag("th scope=\"row\"", name);
         for column in &columns {
             let text = (column.cell)(row);
@@ -88,7 +88,7 @@ pub(super) fn table(record: &RunRecord) -> Html {
         let requests: Vec<_> = stage.requests().collect();
         if requests.len() > 1 {
             let all = stage.merged();
-            let figures = Row {
+            let figures = SummaryRow {
                 stage,
                 operations: &requests,
                 per_s: all.throughput_per_s,
@@ -105,12 +105,12 @@ pub(super) fn table(record: &RunRecord) -> Html {
             let per_s = *throughput_per_s;
             body.push(&row(
                 (name, "tr"),
-                &Row { stage, operations: &own, per_s, response, service },
+                &SummaryRow { stage, operations: &own, per_s, response, service },
             ));
             if let Some(failed) = operation.failed_latency() {
                 let name = format!("{name}, failed");
                 let (response, service) = (&failed.response, Some(&failed.service));
-                let times = Row { stage, operations: &[], per_s, response, service };
+                let times = SummaryRow { stage, operations: &[], per_s, response, service };
                 body.push(&row((&name, "tr"), &times));
             }
         }
@@ -118,7 +118,8 @@ pub(super) fn table(record: &RunRecord) -> Html {
         // started.
         if let Some(waits) = &stage.outage.waits {
             let name = format!("{} waits for the server", grouped(waits.samples));
-            let times = Row { stage, operations: &[], per_s: 0.0, response: waits, service: None };
+            let times =
+                SummaryRow { stage, operations: &[], per_s: 0.0, response: waits, service: None };
             body.push(&row((&name, "tr"), &times));
         }
     }

@@ -5,7 +5,7 @@ use super::escape::Html;
 use super::facts;
 use super::parts;
 use super::parts::{grid, headline, list};
-use super::{Data, Page};
+use super::{Page, PageData};
 use crate::plan::{command_line, stage_title};
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
@@ -26,7 +26,7 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
     let views = vec![OfKind { name: "all", charts }];
     let stage = |name: String| Stage { title: stage_title(&name), name, measured: true, views };
     let stages = first.clone().map(stage);
-    let data = Data { runs: Vec::new(), stages: stages.into_iter().collect(), first };
+    let data = PageData { runs: Vec::new(), stages: stages.into_iter().collect(), first };
     let page = Page {
         title: Html::text(format!("{} · springload", heading(sweep))),
         heading: Html::text(heading(sweep)),
@@ -198,7 +198,7 @@ fn warning_list(lines: &[String]) -> Html {
 }
 
 /// A run, or the medians of those with the same settings.
-struct Row<'a> {
+struct CellRow<'a> {
     class: &'static str,
     settings: &'a [Setting],
     round: String,
@@ -206,7 +206,7 @@ struct Row<'a> {
     verdict: String,
 }
 
-impl Row<'_> {
+impl CellRow<'_> {
     fn median(&self, of: fn(&CellResult) -> f64) -> String {
         let value = median(self.results.iter().map(|result| of(result)));
         value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0))
@@ -222,7 +222,7 @@ impl Row<'_> {
 /// A row per run, and rows of medians if settings were measured more than once.
 fn table(sweep: &SweepRecord) -> Html {
     let (axes, rounds) = (&sweep.definition.axes, sweep.definition.repeat > 1);
-    let columns = Columns::<'_, Row<'_>>::new()
+    let columns = Columns::<'_, CellRow<'_>>::new()
         .each(0..axes.len(), |at| axes[at].name.clone(), |it, at| it.settings[at].value.clone())
         .and_if(rounds, "round", |it| it.round.clone())
         .and(rate_unit(sweep.counted()), |it| it.median(|result| result.per_s))
@@ -241,14 +241,14 @@ fn table(sweep: &SweepRecord) -> Html {
             };
             let verdict = cell.result.as_ref().map_or("not measured".to_owned(), verdict);
             let (round, results) = (cell.round.to_string(), cell.result.iter().collect());
-            rows.push(Row { class, settings, round, results, verdict });
+            rows.push(CellRow { class, settings, round, results, verdict });
         }
         let results: Vec<&CellResult> = cells.iter().filter_map(|it| it.result.as_ref()).collect();
         if rounds && !results.is_empty() {
             let trusted = results.iter().filter(|result| result.trustworthy).count();
             let verdict = format!("{trusted} of {} trustworthy", results.len());
             let (class, round) = ("differ", "median".to_owned());
-            rows.push(Row { class, settings, round, results, verdict });
+            rows.push(CellRow { class, settings, round, results, verdict });
         }
     }
     grid(columns.marked(&rows, |row| row.class))

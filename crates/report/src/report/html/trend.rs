@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::facts;
 use super::parts::{command, grid, list};
-use super::{Data, Page};
+use super::{Page, PageData};
 use crate::report::chart::{OfKind, Stage, of_trend};
 use crate::report::trend::{change, date, headline, mark, name, span, too_few, value};
 use crate::trend::{Direction, Group, Trend};
@@ -18,7 +18,7 @@ pub fn trend_page(trend: &Trend) -> String {
     let views = vec![OfKind { name: "all", charts }];
     let stage = |name: String| Stage { title: name.clone(), name, measured: true, views };
     let stages = first.clone().map(stage);
-    let data = Data { runs: Vec::new(), stages: stages.into_iter().collect(), first };
+    let data = PageData { runs: Vec::new(), stages: stages.into_iter().collect(), first };
     let tables: Html = trend.groups.iter().map(table).collect();
     let page = Page {
         title: Html::text("Trend · springload"),

@@ -3,7 +3,7 @@
 use super::axis::{LETTERS, Places};
 use super::font;
 use super::shapes::{Anchor, Box4, Color, Drawing, Shape};
-use super::{Sheet, Tone};
+use super::{LineTone, PictureSheet};
 use crate::report::chart::{Band, Chart, CountGrid, Line, Map, Scale, Stroke, What};
 use crate::report::number::{decimal, grouped};
 
@@ -44,7 +44,7 @@ const LEGEND_HEIGHT: f64 = 19.0;
 const MOST_MARKED: usize = 60;
 
 /// Draws the whole picture.
-pub(super) fn sheet(sheet: &Sheet) -> Drawing {
+pub(super) fn sheet(sheet: &PictureSheet) -> Drawing {
     let words = sheet.charts.iter().map(|chart| format!("{}.", chart.words));
     let words = std::iter::once(format!("{}.", sheet.title)).chain(words);
     let mut out = Drawing {
@@ -60,12 +60,12 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
     y += 6.0;
     for (tone, text) in &sheet.lines {
         let (size, color) = match tone {
-            Tone::Good => (17.0, GOOD),
-            Tone::Fair => (14.0, FAIR),
-            Tone::Bad => (14.0, BAD),
-            Tone::Worst => (17.0, BAD),
-            Tone::Plain => (14.0, INK),
-            Tone::Dim => (14.0, DIM),
+            LineTone::Good => (17.0, GOOD),
+            LineTone::Fair => (14.0, FAIR),
+            LineTone::Bad => (14.0, BAD),
+            LineTone::Worst => (17.0, BAD),
+            LineTone::Plain => (14.0, INK),
+            LineTone::Dim => (14.0, DIM),
         };
         for (at, line) in wrap(text, size).into_iter().enumerate() {
             y += LINE_HEIGHT + if size > 14.0 { 3.0 } else { 0.0 };

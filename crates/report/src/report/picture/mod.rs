@@ -34,7 +34,7 @@ pub(super) const PNG: Format = Format {
 
 /// The style of a line above the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tone {
+enum LineTone {
     /// A result that is good, larger than the rest.
     Good,
     /// A result that is not good.
@@ -47,14 +47,14 @@ enum Tone {
 }
 
 /// The content of a picture.
-struct Sheet {
+struct PictureSheet {
     title: String,
     /// Results, requirements and warnings, then the subject of the charts.
-    lines: Vec<(Tone, String)>,
+    lines: Vec<(LineTone, String)>,
     charts: Vec<Chart>,
 }
 
-impl Sheet {
+impl PictureSheet {
     fn new(runs: &[RunRecord], wanted: Option<ChartKind>) -> Self {
         let stages = stages(runs, false);
         let foremost = foremost(&stages);
@@ -66,7 +66,7 @@ impl Sheet {
         let names = names(runs);
         let mut lines: Vec<_> = (0..runs.len()).flat_map(|run| head(runs, run)).collect();
         if let (Some(stage), true) = (foremost, runs.len() > 1 || stages.len() > 1) {
-            lines.push((Tone::Dim, format!("Charts of the {} stage", stage.title)));
+            lines.push((LineTone::Dim, format!("Charts of the {} stage", stage.title)));
         }
         Self {
             title: match runs {
@@ -80,7 +80,7 @@ impl Sheet {
 }
 
 /// What to read first about a run.
-fn head(runs: &[RunRecord], run: usize) -> Vec<(Tone, String)> {
+fn head(runs: &[RunRecord], run: usize) -> Vec<(LineTone, String)> {
     let record = &runs[run];
     let name = match mark(runs, run) {
         letter if letter.is_empty() => letter,
@@ -88,29 +88,27 @@ fn head(runs: &[RunRecord], run: usize) -> Vec<(Tone, String)> {
     };
     let headline = headline(record);
     let tone = match headline.kind {
-        ResultKind::Passed => Tone::Good,
-        ResultKind::Running => Tone::Plain,
-        _ => Tone::Worst,
+        ResultKind::Passed => LineTone::Good,
+        ResultKind::Running => LineTone::Plain,
+        _ => LineTone::Worst,
     };
     let mut lines = vec![(tone, format!("{name}{}", headline.line()))];
     let time = record.started_at.get(..16).unwrap_or(&record.started_at).replace('T', " ");
-    lines.push((Tone::Dim, format!("{} · {time} UTC", place(&record.server))));
+    lines.push((LineTone::Dim, format!("{} · {time} UTC", place(&record.server))));
     let story = story(record);
     lines.extend(
         self::lines(record, &story.iter().collect::<Vec<&Event>>(), false)
             .into_iter()
-            .map(|line| (Tone::Plain, line)),
+            .map(|line| (LineTone::Plain, line)),
     );
     lines.extend(requirements(record).map(|it| {
-        let tone = if it.met { Tone::Plain } else { Tone::Bad };
+        let tone = if it.met { LineTone::Plain } else { LineTone::Bad };
         (tone, format!("{} {}", it.mark(), it.words()))
     }));
-    lines.extend(
-        record.measured().map(|stage| {
-            (Tone::Dim, format!("{}: {}", stage.title(), verdict_words(record, stage)))
-        }),
-    );
-    lines.extend(warning_lines(record).map(|line| (Tone::Fair, format!("! {line}"))));
+    lines.extend(record.measured().map(|stage| {
+        (LineTone::Dim, format!("{}: {}", stage.title(), verdict_words(record, stage)))
+    }));
+    lines.extend(warning_lines(record).map(|line| (LineTone::Fair, format!("! {line}"))));
     lines
 }
 
@@ -135,26 +133,26 @@ pub(super) fn draw_charts(head: Head, charts: Vec<Chart>, picture: Picture) -> V
     let Head { title, verdict, warnings } = head;
     let verdict = verdict.map(|Pill { mood, mark, words }| {
         let tone = match mood {
-            Mood::Good => Tone::Good,
-            Mood::Bad => Tone::Worst,
-            Mood::Fair | Mood::Unknown => Tone::Fair,
+            Mood::Good => LineTone::Good,
+            Mood::Bad => LineTone::Worst,
+            Mood::Fair | Mood::Unknown => LineTone::Fair,
         };
         (tone, format!("{mark} {words}"))
     });
-    let lines = warnings.into_iter().map(|line| (Tone::Fair, line));
+    let lines = warnings.into_iter().map(|line| (LineTone::Fair, line));
     let lines = verdict.into_iter().chain(lines).collect();
-    render(&Sheet { title, lines, charts }, picture)
+    render(&PictureSheet { title, lines, charts }, picture)
 }
 
 fn svg(runs: &[RunRecord], wanted: Option<ChartKind>) -> Vec<u8> {
-    render(&Sheet::new(runs, wanted), Picture::Svg)
+    render(&PictureSheet::new(runs, wanted), Picture::Svg)
 }
 
 fn png(runs: &[RunRecord], wanted: Option<ChartKind>) -> Vec<u8> {
-    render(&Sheet::new(runs, wanted), Picture::Png)
+    render(&PictureSheet::new(runs, wanted), Picture::Png)
 }
 
-fn render(sheet: &Sheet, picture: Picture) -> Vec<u8> {
+fn render(sheet: &PictureSheet, picture: Picture) -> Vec<u8> {
     let drawing = draw::sheet(sheet);
     match picture {
         Picture::Svg => svg::write(&drawing).into_bytes(),

@@ -104,9 +104,12 @@ fn one_chart_is_drawn_where_one_is_asked_for() {
 fn a_chart_of_nothing_is_left_out_unless_it_is_asked_for() {
     let mut run = record(&[]);
     run.stages.pop();
-    let charts = |wanted| Sheet::new(std::slice::from_ref(&run), wanted).charts.len();
+    let charts = |wanted| PictureSheet::new(std::slice::from_ref(&run), wanted).charts.len();
     let errors = |wanted| {
-        Sheet::new(std::slice::from_ref(&run), wanted).charts.iter().any(|it| it.title == "Errors")
+        PictureSheet::new(std::slice::from_ref(&run), wanted)
+            .charts
+            .iter()
+            .any(|it| it.title == "Errors")
     };
     assert!(charts(None) > 0 && !errors(None) && errors(Some(ChartKind::Errors)));
 }
@@ -115,7 +118,7 @@ fn a_chart_of_nothing_is_left_out_unless_it_is_asked_for() {
 #[test]
 fn both_pictures_are_made_of_the_same_shapes() {
     let runs = [record(&["read.max > 1ms"])];
-    let drawing = draw::sheet(&Sheet::new(&runs, None));
+    let drawing = draw::sheet(&PictureSheet::new(&runs, None));
     let (svg, png) = (svg::write(&drawing), png::write(&drawing));
     let pixels = tiny_skia::Pixmap::decode_png(&png).expect("a PNG");
     let size = format!("width=\"{}\" height=\"{}\"", pixels.width(), pixels.height());
@@ -155,7 +158,7 @@ fn there_is_a_letter_for_every_sign() {
     let outlines = |text| font::outlines(text, 16.0, (0.0, 0.0));
     assert!(!font::has('中') && !outlines("中").is_empty(), "a box for what is missing");
     assert!(font::has(' ') && outlines(" ").is_empty());
-    let texts = draw::sheet(&Sheet::new(&[fleet(3), record(&["read.max > 1ms"])], None));
+    let texts = draw::sheet(&PictureSheet::new(&[fleet(3), record(&["read.max > 1ms"])], None));
     for shape in texts.shapes {
         if let shapes::Shape::Text(text) = shape {
             assert!(text.words.chars().all(font::has), "{}", text.words);

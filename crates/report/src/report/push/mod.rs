@@ -34,7 +34,7 @@ pub struct Pushed<'a> {
 type Labels = Vec<(String, String)>;
 
 /// A number.
-struct Sample {
+struct NumberSample {
     name: String,
     labels: Labels,
     value: f64,
@@ -42,7 +42,7 @@ struct Sample {
     counts: bool,
 }
 
-struct Times<'a> {
+struct TimesMetric<'a> {
     name: &'static str,
     help: &'static str,
     labels: Labels,
@@ -67,7 +67,7 @@ impl Pushed<'_> {
     }
 
     /// All numbers other than times.
-    fn samples(&self) -> Vec<Sample> {
+    fn samples(&self) -> Vec<NumberSample> {
         let text = expose(self.record, self.running, Exposition::Prometheus);
         let text = strike(&text);
         let read = Read::read(&text);
@@ -77,7 +77,7 @@ impl Pushed<'_> {
         };
         let own = self.labels();
         let samples = read.samples.into_iter().filter(|it| !of_times(it.name));
-        let sample = samples.map(|it| Sample {
+        let sample = samples.map(|it| NumberSample {
             name: it.name.to_owned(),
             labels: sorted(own.iter().cloned().chain(pairs(&it.labels))),
             value: it.value,
@@ -87,7 +87,7 @@ impl Pushed<'_> {
     }
 
     /// The times of each kind of operation in each stage.
-    fn times(&self) -> Vec<Times<'_>> {
+    fn times(&self) -> Vec<TimesMetric<'_>> {
         let ended = self.record.stages.iter().map(|it| (&it.name, &it.operations));
         let running = self.running.iter().map(|it| (&it.name, &it.operations));
         let own = self.labels();
@@ -112,10 +112,10 @@ impl Pushed<'_> {
 fn of_operation<'a>(
     operation: &'a OperationSummary,
     labels: impl Fn(Option<&str>) -> Labels,
-) -> Vec<Times<'a>> {
+) -> Vec<TimesMetric<'a>> {
     let of = |at: usize, result: Option<&str>, histogram: &'a Histogram| {
         let (name, help) = TIMES[at];
-        Times { name, help, labels: labels(result), histogram }
+        TimesMetric { name, help, labels: labels(result), histogram }
     };
     let mut times = vec![
         of(0, Some("ok"), &operation.response.histogram),

@@ -3,7 +3,7 @@
 
 use super::buckets::{Buckets, SCALE, ZERO_S};
 use super::{Labels, Pushed};
-use message::{Attribute, Data, Metric, Points};
+use message::{Attribute, Data, Metric, NumberPoints};
 use prost::Message;
 use std::time::UNIX_EPOCH;
 
@@ -62,18 +62,18 @@ mod message {
     #[derive(Clone, PartialEq, prost::Oneof)]
     pub(super) enum Data {
         #[prost(message, tag = "5")]
-        Gauge(Points),
+        Gauge(NumberPoints),
         #[prost(message, tag = "7")]
-        Sum(Points),
+        Sum(NumberPoints),
         #[prost(message, tag = "10")]
         Histogram(Histograms),
     }
 
     /// A gauge, which leaves out the other fields, or a sum.
     #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Points {
+    pub(super) struct NumberPoints {
         #[prost(message, repeated, tag = "1")]
-        pub(super) all: Vec<Point>,
+        pub(super) all: Vec<NumberPoint>,
         #[prost(int32, tag = "2")]
         pub(super) temporality: i32,
         #[prost(bool, tag = "3")]
@@ -81,7 +81,7 @@ mod message {
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Point {
+    pub(super) struct NumberPoint {
         #[prost(fixed64, tag = "2")]
         pub(super) start_ns: u64,
         #[prost(fixed64, tag = "3")]
@@ -96,13 +96,13 @@ mod message {
     #[derive(Clone, PartialEq, prost::Message)]
     pub(super) struct Histograms {
         #[prost(message, repeated, tag = "1")]
-        pub(super) data_points: Vec<Histogram>,
+        pub(super) data_points: Vec<HistogramPoint>,
         #[prost(int32, tag = "2")]
         pub(super) temporality: i32,
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Histogram {
+    pub(super) struct HistogramPoint {
         #[prost(message, repeated, tag = "1")]
         pub(super) attributes: Vec<Attribute>,
         #[prost(fixed64, tag = "2")]
@@ -140,11 +140,11 @@ mod message {
         #[prost(string, tag = "1")]
         pub(super) key: String,
         #[prost(message, optional, tag = "2")]
-        pub(super) value: Option<Text>,
+        pub(super) value: Option<TextValue>,
     }
 
     #[derive(Clone, PartialEq, Eq, prost::Message)]
-    pub(super) struct Text {
+    pub(super) struct TextValue {
         #[prost(string, optional, tag = "1")]
         pub(super) text: Option<String>,
     }
@@ -201,7 +201,7 @@ fn numbers(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
     for it in pushed.samples() {
         // In OTLP, the type makes a sum a sum, not the name.
         let name = it.name.strip_suffix("_total").filter(|_| it.counts).unwrap_or(&it.name);
-        let point = message::Point {
+        let point = message::NumberPoint {
             start_ns: if it.counts { start_ns } else { 0 },
             at_ns: pushed.at_ns,
             value: Some(it.value),
@@ -217,7 +217,7 @@ fn numbers(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
             }
             _ => {
                 let temporality = if it.counts { CUMULATIVE } else { 0 };
-                let all = Points { all: vec![point], temporality, is_monotonic: it.counts };
+                let all = NumberPoints { all: vec![point], temporality, is_monotonic: it.counts };
                 metrics.push(Metric {
                     name: name.to_owned(),
                     unit: unit(name).to_owned(),
@@ -245,7 +245,7 @@ fn times(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
     all.sort_by_key(|it| it.name);
     for it in all {
         let point = histogram(&Buckets::of(it.histogram), attributes(it.labels));
-        let point = message::Histogram { start_ns, at_ns: pushed.at_ns, ..point };
+        let point = message::HistogramPoint { start_ns, at_ns: pushed.at_ns, ..point };
         match metrics.last_mut() {
             Some(Metric { name, data: Some(Data::Histogram(all)), .. }) if name == it.name => {
                 all.data_points.push(point);
@@ -264,14 +264,14 @@ fn times(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
     metrics
 }
 
-fn histogram(buckets: &Buckets, attributes: Vec<Attribute>) -> message::Histogram {
+fn histogram(buckets: &Buckets, attributes: Vec<Attribute>) -> message::HistogramPoint {
     let some = buckets.count > 0;
     let ends = buckets.counts.keys().next().zip(buckets.counts.keys().next_back());
     let positive = ends.map(|(&first, &last)| message::Side {
         offset: first,
         counts: (first..=last).map(|it| buckets.counts.get(&it).copied().unwrap_or(0)).collect(),
     });
-    message::Histogram {
+    message::HistogramPoint {
         attributes,
         count: buckets.count,
         sum: Some(buckets.sum_s),
@@ -281,13 +281,13 @@ fn histogram(buckets: &Buckets, attributes: Vec<Attribute>) -> message::Histogra
         min: some.then_some(buckets.min_s),
         max: some.then_some(buckets.max_s),
         zero_threshold: ZERO_S,
-        ..message::Histogram::default()
+        ..message::HistogramPoint::default()
     }
 }
 
 fn attributes(labels: Labels) -> Vec<Attribute> {
     let attribute =
-        |(key, value)| Attribute { key, value: Some(message::Text { text: Some(value) }) };
+        |(key, value)| Attribute { key, value: Some(message::TextValue { text: Some(value) }) };
     labels.into_iter().map(attribute).collect()
 }
 

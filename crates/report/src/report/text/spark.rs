@@ -48,13 +48,13 @@ fn line(sheet: &mut Sheet, name: &str, values: &[Option<f64>], most: f64, scale:
 }
 
 /// An interval of a stage.
-struct Part {
+struct SparkInterval {
     ok_per_s: f64,
     response: Histogram,
 }
 
 /// At most `most` intervals of equal length, and that length in seconds; `None`: too few.
-fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<Part>)> {
+fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<SparkInterval>)> {
     let rows = &stage.series.rows;
     let end_s = stage.elapsed_s.max(rows.last().map_or(0, |row| row.second).into());
     // No row may span two intervals.
@@ -75,17 +75,17 @@ fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<Part>)> {
     }
     let part = |(number, (ok, response)): (usize, (u64, Histogram))| {
         let (from_s, to_s) = cuts.span(number);
-        Part { ok_per_s: ok as f64 / (to_s - from_s).max(1e-3), response }
+        SparkInterval { ok_per_s: ok as f64 / (to_s - from_s).max(1e-3), response }
     };
     Some((width_s, parts.into_iter().enumerate().map(part).collect()))
 }
 
 /// The highest percentile for which at least half of the intervals with samples have enough;
 /// otherwise the maximum of each. In microseconds.
-fn times(parts: &[Part]) -> (&'static str, Vec<Option<f64>>) {
+fn times(parts: &[SparkInterval]) -> (&'static str, Vec<Option<f64>>) {
     let busy = parts.iter().filter(|part| !part.response.is_empty()).count();
     for (name, percentile) in [("p99", 99.0), ("p90", 90.0), ("p50", 50.0)] {
-        let earned = |part: &Part| {
+        let earned = |part: &SparkInterval| {
             let response = &part.response;
             response.earns(percentile).then(|| response.percentile(percentile) as f64 / 1e3)
         };
@@ -94,7 +94,8 @@ fn times(parts: &[Part]) -> (&'static str, Vec<Option<f64>>) {
             return (name, times);
         }
     }
-    let longest = |part: &Part| (!part.response.is_empty()).then(|| part.response.max() as f64);
+    let longest =
+        |part: &SparkInterval| (!part.response.is_empty()).then(|| part.response.max() as f64);
     ("max", parts.iter().map(|part| longest(part).map(|ns| ns / 1e3)).collect())
 }
 

@@ -270,7 +270,8 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
         sheet.paragraph("  ", Tone::Plain, line, 4);
     }
     // The reasons for failures, in the last column, are given above, too.
-    let why = |rows: &[nodes::Row]| rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
+    let why =
+        |rows: &[nodes::NodeRow]| rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
     if let Some(rows) = drill::phases(stage) {
         sheet.gap();
         let spare = [why(&rows), 2];
@@ -307,7 +308,7 @@ pub(super) fn replication(record: &RunRecord, sheet: &mut Sheet) {
 }
 
 /// A table whose first row is its header, with bad rows in their tone.
-fn toned_table(rows: Vec<nodes::Row>, spare: &[usize], sheet: &mut Sheet) {
+fn toned_table(rows: Vec<nodes::NodeRow>, spare: &[usize], sheet: &mut Sheet) {
     let cells = |(number, (bad, row)): (usize, (bool, Vec<String>))| {
         let tone = match (number, bad) {
             (0, _) => Tone::Faint,

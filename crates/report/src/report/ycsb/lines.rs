@@ -1,6 +1,6 @@
 //! The lines of one section, for each measurement type. Does not know how sections are formed.
 
-use super::Line;
+use super::NumberLine;
 use super::sections::Section;
 use super::value::Value;
 use crate::measure::Histogram;
@@ -14,7 +14,7 @@ const BUCKET_US: u64 = 1_000;
 const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
 /// Appends the lines of a section.
-pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<Line>) {
+pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<NumberLine>) {
     let Some(times) = &section.times else {
         // Anything not measured is left out, rather than shown as 0.
         let counts: &[_] = match plan.measurement {
@@ -28,7 +28,7 @@ pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Ve
             _ => &[("", "Operations")],
         };
         out.extend(counts.iter().map(|&(prefix, measure)| {
-            Line::new(&format!("{prefix}{}", section.name), measure, section.operations)
+            NumberLine::new(&format!("{prefix}{}", section.name), measure, section.operations)
         }));
         return;
     };
@@ -67,12 +67,12 @@ struct Lines<'a> {
     plan: &'a MeasurementPlan,
     section: &'a Section,
     times: &'a Histogram,
-    out: &'a mut Vec<Line>,
+    out: &'a mut Vec<NumberLine>,
 }
 
 impl Lines<'_> {
     fn line(&mut self, measure: impl Into<String>, value: impl Into<Value>) {
-        self.out.push(Line::new(&self.name, measure, value));
+        self.out.push(NumberLine::new(&self.name, measure, value));
     }
 
     /// Adds the first lines of every type except `raw`.

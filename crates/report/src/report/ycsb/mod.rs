@@ -44,13 +44,13 @@ pub(super) const JSON_ARRAY: Format = Format {
 };
 
 /// One number with its section and measure.
-struct Line {
+struct NumberLine {
     section: String,
     measure: String,
     value: Value,
 }
 
-impl Line {
+impl NumberLine {
     fn new(section: &str, measure: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { section: section.to_owned(), measure: measure.into(), value: value.into() }
     }
@@ -61,7 +61,7 @@ impl Line {
 fn text(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
-        for Line { section, measure, value } in lines_of(record, stage) {
+        for NumberLine { section, measure, value } in lines_of(record, stage) {
             let _ = writeln!(out, "[{section}], {measure}, {value}");
         }
         let _ = writeln!(out, "# trust: {}", trust_line(record, stage));
@@ -86,7 +86,7 @@ fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
     for stage in record.measured() {
         let first = objects.len();
         objects.extend(lines_of(record, stage).into_iter().map(
-            |Line { section, measure, value }| {
+            |NumberLine { section, measure, value }| {
                 json!({ "metric": section, "measurement": measure, "value": value.to_json() })
             },
         ));
@@ -122,20 +122,20 @@ fn json_array(record: &RunRecord) -> String {
 }
 
 /// All lines of one stage: a YCSB report covers one phase.
-fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
+fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<NumberLine> {
     let plain = MeasurementPlan::default();
     let plan = record.plan.ycsb.as_ref().unwrap_or(&plain);
     // YCSB divides by whole milliseconds, and so do programs that read its report.
     let run_ms = ((stage.elapsed_s * 1e3) as u64).max(1);
     let throughput = 1e3 * sections::succeeded(&stage.operations) as f64 / run_ms as f64;
     let mut lines = vec![
-        Line::new("OVERALL", "RunTime(ms)", run_ms),
-        Line::new("OVERALL", "Throughput(ops/sec)", throughput),
+        NumberLine::new("OVERALL", "RunTime(ms)", run_ms),
+        NumberLine::new("OVERALL", "Throughput(ops/sec)", throughput),
     ];
     if plan.gc {
-        lines.push(Line::new("TOTAL_GCs", "Count", 0));
-        lines.push(Line::new("TOTAL_GC_TIME", "Time(ms)", 0));
-        lines.push(Line::new("TOTAL_GC_TIME_%", "Time(%)", 0.0));
+        lines.push(NumberLine::new("TOTAL_GCs", "Count", 0));
+        lines.push(NumberLine::new("TOTAL_GC_TIME", "Time(ms)", 0));
+        lines.push(NumberLine::new("TOTAL_GC_TIME_%", "Time(%)", 0.0));
     }
     for section in sections(plan, stage, &record.plan) {
         lines::of_section(plan, &section, &mut lines);

@@ -7,7 +7,7 @@ use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
 /// A row of a stage's series: its first second, the number of seconds it covers, and its times.
-type Row = ((u32, u32), Histogram);
+type TimesRow = ((u32, u32), Histogram);
 
 pub(super) struct Section {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct Section {
     /// Requests that were sent, and how often operations were retried after a conflict.
     pub(super) wire: [u64; 2],
     /// The times of each second.
-    pub(super) seconds: Vec<Row>,
+    pub(super) seconds: Vec<TimesRow>,
     /// Steps other than a second, by milliseconds: requests and the sum of their times in
     /// microseconds.
     pub(super) slots: BTreeMap<u64, (u64, f64)>,
@@ -285,7 +285,7 @@ impl Split<'_> {
         stage: &StageRecord,
         kind: OpKind,
         intended: bool,
-    ) -> BTreeMap<&'static str, Vec<Row>> {
+    ) -> BTreeMap<&'static str, Vec<TimesRow>> {
         let mut seconds: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let series = self.plan.measurement == MeasurementType::TimeSeries;
         if !series && self.plan.hdr_prefix.is_none() {
