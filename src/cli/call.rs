@@ -111,7 +111,7 @@ pub(super) struct Call<'a> {
 pub(super) type FoundScenario = Result<Option<Scenario>, Vec<Invalid>>;
 
 /// A verb's entry in the list of all verbs.
-pub(super) struct Entry {
+pub(super) struct VerbEntry {
     pub(super) name: &'static str,
     pub(super) alias: Option<&'static str>,
     pub(super) about: &'static str,
@@ -127,7 +127,7 @@ pub(super) struct Entry {
     pub(super) carry_out: fn(&Call<'_>) -> Result<Exit, clap::Error>,
 }
 
-impl Entry {
+impl VerbEntry {
     /// Whether this word on a command line names it.
     pub(super) fn is(&self, word: &OsStr) -> bool {
         word == self.name || self.alias.is_some_and(|alias| word == alias)

@@ -21,8 +21,8 @@ macro_rules! verbs {
         $(pub(in crate::cli) mod $module;)*
 
         /// Each verb of this folder.
-        pub(in crate::cli) const VERBS: &[crate::cli::call::Entry] =
-            &[$($(crate::cli::call::Entry::of::<$module::$Verb>(),)+)*];
+        pub(in crate::cli) const VERBS: &[crate::cli::call::VerbEntry] =
+            &[$($(crate::cli::call::VerbEntry::of::<$module::$Verb>(),)+)*];
     };
 }
 use verbs;
@@ -46,7 +46,7 @@ pub use exit::Exit;
 pub(crate) use pipeline::stand_in;
 
 use crate::plan::Plan;
-use call::{Call, Entry};
+use call::{Call, VerbEntry};
 use clap::Command;
 use exit::Trouble;
 use refusal::{misread, refuse_all};
@@ -55,7 +55,7 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 /// Every verb, in the order of the help.
-static VERBS: LazyLock<Vec<&Entry>> =
+static VERBS: LazyLock<Vec<&VerbEntry>> =
     LazyLock::new(|| verb::VERBS.iter().chain(dialect::VERBS).collect());
 
 /// Parses the command line, carries it out, and returns the exit status, which is success only if
@@ -122,7 +122,7 @@ fn grammar() -> Command {
 /// The same with these verbs alone. A command line that names its verb needs no other, and defining
 /// the flags of all verbs takes longer than carrying out most commands. A negative number is parsed
 /// as the value of its flag, not as another flag.
-fn grammar_of(verbs: &[&Entry]) -> Command {
+fn grammar_of(verbs: &[&VerbEntry]) -> Command {
     let all = Command::new("springload")
         .version(env!("CARGO_PKG_VERSION"))
         .about("An honest benchmark and load tester for CouchDB and other databases")

@@ -1,6 +1,6 @@
 //! Messages for a command line that cannot be parsed: one line per mistake, with its cure.
 
-use super::call::{Entry, Family};
+use super::call::{Family, VerbEntry};
 use super::exit::Exit;
 use super::habits;
 use super::print::unwritten;
@@ -15,7 +15,7 @@ use std::num::ParseIntError;
 
 /// The message for the first word that clap would take for something that was hardly meant, as
 /// other tools have it; `None`: there is none.
-pub(super) fn misread(arguments: &[OsString], verb: &Entry) -> Option<String> {
+pub(super) fn misread(arguments: &[OsString], verb: &VerbEntry) -> Option<String> {
     // Dialects read such words as the original does.
     if verb.family == Family::Dialect {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn refuse_all(
     mut arguments: Vec<OsString>,
     mut error: clap::Error,
     grammar: fn() -> Command,
-    verbs: &[&Entry],
+    verbs: &[&VerbEntry],
 ) -> Exit {
     let named = arguments.get(1).and_then(|word| verbs.iter().find(|it| it.is(word)));
     let verb = named.map(|verb| verb.name);
@@ -123,7 +123,7 @@ fn refuse(
     arguments: &[OsString],
     error: &clap::Error,
     verb: Option<&str>,
-    verbs: &[&Entry],
+    verbs: &[&VerbEntry],
 ) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

@@ -56,9 +56,9 @@ pub(super) struct Seen {
     pub(super) served: hdrhistogram::Histogram<u64>,
 }
 
-struct Silent;
+struct SilentObserver;
 
-impl Observer for Silent {
+impl Observer for SilentObserver {
     fn stage_begins(&mut self, _: &str) {}
     fn progress(&mut self, _: &Progress) {}
     fn keep(&mut self, _: &RunRecord) {}
@@ -116,7 +116,7 @@ impl Load {
             Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         })?;
         let url = server.url();
-        let record = run(&plan, Some(url), stop, &mut Silent)?;
+        let record = run(&plan, Some(url), stop, &mut SilentObserver)?;
         // The server logs the time of its last response after sending it: wait for its threads.
         let (counters, served) = (server.counters(), settled(&server));
         server.stop();

@@ -61,18 +61,18 @@ const HEADINGS: &[(&str, &str)] = &[
 
 /// The position of a flag in the help.
 #[derive(Clone, Copy)]
-struct Place {
+struct FlagPlace {
     heading: &'static str,
     /// Its position among all flags of all headings.
     at: usize,
 }
 
 /// The positions by flag id. Every start of the program looks up some 1,500.
-static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
+static PLACES: LazyLock<HashMap<&str, FlagPlace>> = LazyLock::new(|| {
     let all = HEADINGS
         .iter()
         .flat_map(|(heading, ids)| ids.split_ascii_whitespace().map(move |id| (id, *heading)));
-    all.enumerate().map(|(at, (id, heading))| (id, Place { heading, at })).collect()
+    all.enumerate().map(|(at, (id, heading))| (id, FlagPlace { heading, at })).collect()
 });
 
 /// The command with its flags under headings. clap shows headings in the order of their first flags

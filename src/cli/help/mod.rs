@@ -3,7 +3,7 @@
 
 mod headings;
 
-use super::call::{Entry, Example, Family};
+use super::call::{Example, Family, VerbEntry};
 use super::exit::{Exit, Statuses};
 use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
@@ -14,7 +14,7 @@ const TEMPLATE: &str = "{before-help}{all-args}{after-help}";
 /// The columns of the short help.
 const WIDTH: usize = 80;
 
-impl Entry {
+impl VerbEntry {
     /// Its part of the command line, with its help.
     pub(in crate::cli) fn grammar(&self) -> Command {
         let bare = Command::new(self.name).about(self.about);
@@ -120,7 +120,7 @@ fn value_name(argument: &Arg) -> String {
 }
 
 /// The short help: what it does, how it is called, the flags that matter most, examples.
-fn brief(verb: &Entry, command: &Command, usage: &str) -> String {
+fn brief(verb: &VerbEntry, command: &Command, usage: &str) -> String {
     let all = || command.get_arguments().filter(|it| !it.is_hide_set());
     let shown: Vec<&Arg> = match verb.brief {
         "" => all().filter(|it| it.get_id() != "help").collect(),
@@ -223,7 +223,7 @@ fn continued(line: &str, columns: usize) -> Vec<String> {
 
 /// The help of the whole program. The first screen has what people use every day; the long help has
 /// the rest below it.
-pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
+pub(super) fn of_all(command: Command, verbs: &[&VerbEntry]) -> Command {
     let about = command.get_about().map_or_else(String::new, ToString::to_string);
     let usage = format!("{} {}", heading("Usage"), literal("springload VERB [OPTIONS] [TARGET]"));
     let first = ["run", "run http://user@localhost:5984 -d 30s", "report latest"];
@@ -250,7 +250,7 @@ pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     command.help_template("{before-help}").before_help(short).before_long_help(long)
 }
 
-fn families<'a>(verbs: impl IntoIterator<Item = &'a Entry>) -> String {
+fn families<'a>(verbs: impl IntoIterator<Item = &'a VerbEntry>) -> String {
     let verbs: Vec<_> = verbs.into_iter().collect();
     let column = verbs.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
     let mut text = String::new();
@@ -283,7 +283,7 @@ mod tests {
         words.into_iter().map(OsString::from).collect()
     }
 
-    fn help(verb: &Entry, flag: &str) -> String {
+    fn help(verb: &VerbEntry, flag: &str) -> String {
         let error = grammar().try_get_matches_from(["springload", verb.name, flag]).unwrap_err();
         assert_eq!(error.exit_code(), 0, "{error}");
         error.to_string()
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_verb_lists_the_exit_statuses_that_it_can_end_with() {
-        let listed = |verb: &Entry| {
+        let listed = |verb: &VerbEntry| {
             let text = help(verb, "--help");
             let (_, listed) = text.split_once("Exit status:\n").expect(verb.name);
             let number = |line: &str| line.split_whitespace().next()?.parse::<u8>().ok();

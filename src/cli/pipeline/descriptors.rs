@@ -36,11 +36,11 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     if plan.most_connections.is_some_and(|most| most as u64 <= MOST_CONNECTIONS) {
         let left = limit.saturating_sub(of_others(plan)) / of_a_connection(plan);
-        let left = Shared::of(plan).sessions(left);
+        let left = SharedConnections::of(plan).sessions(left);
         plan.open_at_most(usize::try_from(left).unwrap_or(usize::MAX));
     }
     let all = plan.most_connections.unwrap_or(plan.connections);
-    let connections = Shared::of(plan).connections(all as u64);
+    let connections = SharedConnections::of(plan).connections(all as u64);
     let needed = connections * of_a_connection(plan) + of_others(plan);
     if limit >= needed {
         return Ok(());
@@ -52,13 +52,13 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
 
 /// How sessions share connections: the last connection of each thread may not be full.
 #[derive(Clone, Copy, Debug)]
-struct Shared {
+struct SharedConnections {
     /// The number of sessions that share a connection.
     by: u64,
     threads: u64,
 }
 
-impl Shared {
+impl SharedConnections {
     fn of(plan: &Plan) -> Self {
         Self { by: plan.target.sharing(), threads: plan.threads as u64 }
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn as_many_sessions_share_connections_as_never_have_too_many() {
         for (by, threads) in [(1, 1), (1, 8), (2, 1), (10, 2), (100, 16)] {
-            let shared = Shared { by, threads };
+            let shared = SharedConnections { by, threads };
             for left in 0..300 {
                 let most = shared.sessions(left);
                 assert!(shared.connections(most) <= left, "{shared:?}: {left}");

@@ -41,7 +41,7 @@ struct Written {
 }
 
 /// Destination of the lines.
-enum Place {
+enum Destination {
     File(PathBuf, File),
     Stdout,
 }
@@ -58,12 +58,12 @@ impl Lines {
 
     fn open(place: &Path, run: &str) -> io::Result<Self> {
         let to = match place.to_str() {
-            Some("-") => Place::Stdout,
-            _ => Place::File(place.to_owned(), files::stream(place)?),
+            Some("-") => Destination::Stdout,
+            _ => Destination::File(place.to_owned(), files::stream(place)?),
         };
         let shown = match &to {
-            Place::Stdout => "standard output".to_owned(),
-            Place::File(path, _) => path.display().to_string(),
+            Destination::Stdout => "standard output".to_owned(),
+            Destination::File(path, _) => path.display().to_string(),
         };
         let (queue, lines) = channel();
         let (alive, ended) = channel();
@@ -122,18 +122,18 @@ impl Lines {
 }
 
 /// Writes lines until the end, or until one cannot be written.
-fn write(mut to: Place, lines: &Receiver<Option<String>>, written: &Written) {
+fn write(mut to: Destination, lines: &Receiver<Option<String>>, written: &Written) {
     let mut whole = 0;
     while let Ok(Some(line)) = lines.recv() {
         let done = match &mut to {
-            Place::Stdout => {
+            Destination::Stdout => {
                 let mut out = io::stdout().lock();
                 out.write_all(line.as_bytes()).and_then(|()| out.flush())
             }
-            Place::File(_, file) => file.write_all(line.as_bytes()),
+            Destination::File(_, file) => file.write_all(line.as_bytes()),
         };
         if let Err(error) = done {
-            if let Place::File(_, file) = &to
+            if let Destination::File(_, file) = &to
                 && file.metadata().is_ok_and(|it| it.is_file())
             {
                 // Half a line left by a full disk would look like a broken file.

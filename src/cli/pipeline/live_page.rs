@@ -2,7 +2,7 @@
 //! rendered on request from the record, which is saved every few seconds.
 
 use super::pages::{
-    Answer, PageServer, Pages, answer, is_for_this_machine, not_meant, only_read, words,
+    PageAnswer, PageServer, Pages, answer, is_for_this_machine, not_meant, only_read, words,
 };
 use crate::cli::flags::output::PageArgs;
 use crate::clock::{Clock, wall_ns};
@@ -37,7 +37,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
 
 /// The state of the page, as a browser sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct State {
+struct PageState {
     /// The version of the page; 0 if there is none yet.
     version: u64,
     /// Whether it is the last one.
@@ -66,7 +66,7 @@ pub(super) struct LivePage {
 #[derive(Clone, Debug)]
 struct Shown {
     versions: Arc<Mutex<Versions>>,
-    state: watch::Sender<State>,
+    state: watch::Sender<PageState>,
     /// Whether only this machine may connect.
     private: bool,
 }
@@ -77,7 +77,7 @@ impl LivePage {
         let place = asked.address.as_deref()?;
         let shown = Shown {
             versions: Arc::default(),
-            state: watch::Sender::new(State::default()),
+            state: watch::Sender::new(PageState::default()),
             private: !asked.public,
         };
         let server = PageServer::asked(place, asked.public, shown.clone());
@@ -125,7 +125,7 @@ impl Shown {
     }
 
     /// Waits until there is a version after this one.
-    async fn state(&self, after: u64) -> Answer {
+    async fn state(&self, after: u64) -> PageAnswer {
         self.versions().asked_ns = Some(Clock::system().now());
         let mut changes = self.state.subscribe();
         let newer = changes.wait_for(|it| it.version > after || it.over);
@@ -138,15 +138,15 @@ impl Shown {
         versions.asked_ns = Some(Clock::system().now());
         versions.ended[0] += u64::from(state.over);
         drop(versions);
-        let State { version, over } = state;
+        let PageState { version, over } = state;
         let json = format!("{{\"version\":{version},\"over\":{over}}}\n");
         answer(StatusCode::OK, "application/json", json)
     }
 
     /// The page as it would be written now. It is rendered outside the lock, because the run needs
     /// that.
-    fn page(&self) -> Answer {
-        let State { version, over } = *self.state.borrow();
+    fn page(&self) -> PageAnswer {
+        let PageState { version, over } = *self.state.borrow();
         let (record, drawn) = {
             let mut versions = self.versions();
             versions.ended[1] += u64::from(over);
@@ -176,7 +176,7 @@ impl Pages for Shown {
     // So that no connection is left once all requests are answered.
     const KEEP_ALIVE: bool = false;
 
-    async fn respond(&self, request: Request<Incoming>) -> Answer {
+    async fn respond(&self, request: Request<Incoming>) -> PageAnswer {
         let uri = request.uri();
         let after = uri.query().and_then(|query| query.strip_prefix("after="));
         let after = after.and_then(|version| version.parse().ok()).unwrap_or(0);

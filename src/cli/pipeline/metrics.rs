@@ -2,7 +2,7 @@
 //! anyway; the load threads are not involved.
 
 use super::pages::{
-    Answer, PageServer, Pages, answer, is_for_this_machine, not_meant, only_read, words,
+    PageAnswer, PageServer, Pages, answer, is_for_this_machine, not_meant, only_read, words,
 };
 use crate::cli::flags::output::MetricsArgs;
 use crate::plan::Invalid;
@@ -64,7 +64,7 @@ impl Scraped {
     }
 
     /// The page in the format that the client accepts.
-    fn page(&self, headers: &HeaderMap) -> Answer {
+    fn page(&self, headers: &HeaderMap) -> PageAnswer {
         let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
         let dialect = if accepts.contains("application/openmetrics-text") {
             Exposition::OpenMetrics
@@ -88,7 +88,7 @@ impl Pages for Scraped {
     const PUBLIC: &'static str = "--metrics-public";
     const EXAMPLE: &'static str = "127.0.0.1:9464";
 
-    async fn respond(&self, request: Request<Incoming>) -> Answer {
+    async fn respond(&self, request: Request<Incoming>) -> PageAnswer {
         if self.private && !is_for_this_machine(&request) {
             return not_meant();
         }

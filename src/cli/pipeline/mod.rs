@@ -52,7 +52,7 @@ pub(in crate::cli) struct Job<'a> {
     pub(in crate::cli) output: &'a OutputArgs,
 }
 
-pub(in crate::cli) struct Measured {
+pub(in crate::cli) struct MeasuredRun {
     pub(in crate::cli) record: RunRecord,
     /// The error that kept the complete record from being saved in the run's folder, if any.
     unsaved: Option<io::Error>,
@@ -130,7 +130,7 @@ pub(in crate::cli) fn measure(
     output: &OutputArgs,
     dialect: &mut dyn Dialect,
     fleet: Option<&mut Fleet>,
-) -> Result<Measured, Trouble> {
+) -> Result<MeasuredRun, Trouble> {
     let stand_in = stand_in(plan).map_err(|error| {
         Trouble::new(Exit::Failed, format!("the stand-in cannot start: {error}"))
     })?;
@@ -156,7 +156,7 @@ pub(in crate::cli) fn measure(
         // There is nothing left to audit. A failure to remove it does no harm.
         let _ = journal.remove();
     }
-    result.map(|record| Measured { record, unsaved }).map_err(|error| {
+    result.map(|record| MeasuredRun { record, unsaved }).map_err(|error| {
         let trouble = Trouble::new(Exit::of_error(&error), in_own_words(error.to_string(), native));
         let exit = trouble.tell();
         let file = bench.folder.file();
@@ -184,7 +184,7 @@ fn in_own_words(error: String, native: bool) -> String {
     error.replace(LOG_IN, "give user and password").replace(GIVE_PASSWORD, "give a password")
 }
 
-impl Measured {
+impl MeasuredRun {
     /// The record, if it was saved in the run's folder.
     ///
     /// # Errors

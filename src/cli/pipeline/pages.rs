@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// More than any readers need.
 const MOST_CONNECTIONS: usize = 64;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type PageAnswer = Response<Full<Bytes>>;
 
 pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// The flag that asks for it, ...
@@ -45,7 +45,7 @@ pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// Whether a connection serves more than one request.
     const KEEP_ALIVE: bool = true;
 
-    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = PageAnswer> + Send;
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ fn with_host(wanted: &str) -> String {
     }
 }
 
-pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> PageAnswer {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -134,12 +134,12 @@ pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Byt
 }
 
 /// A plain text response.
-pub(super) fn words(status: StatusCode, text: &'static str) -> Answer {
+pub(super) fn words(status: StatusCode, text: &'static str) -> PageAnswer {
     answer(status, "text/plain; charset=utf-8", text)
 }
 
 /// The response to a request that is not read-only; `None` if it is.
-pub(super) fn only_read(method: &Method) -> Option<Answer> {
+pub(super) fn only_read(method: &Method) -> Option<PageAnswer> {
     if matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }
@@ -157,7 +157,7 @@ pub(super) fn is_for_this_machine(request: &Request<Incoming>) -> bool {
 }
 
 /// The response to a request that is not addressed to this machine.
-pub(super) fn not_meant() -> Answer {
+pub(super) fn not_meant() -> PageAnswer {
     words(StatusCode::FORBIDDEN, "ask for it by its numeric address\n")
 }
 
@@ -173,7 +173,7 @@ fn is_local(host: &str) -> bool {
 
 async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let mut readers = VecDeque::<Reader>::new();
+    let mut readers = VecDeque::<PageReader>::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Probably out of file descriptors: wait for some to be freed.
@@ -191,21 +191,21 @@ async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P)
             served.await;
             drop(permit);
         });
-        readers.push_back(Reader { asked, task: task.abort_handle() });
+        readers.push_back(PageReader { asked, task: task.abort_handle() });
         // Connections with a pending request are served before the next one is accepted.
         tokio::task::yield_now().await;
     }
 }
 
 /// A connection.
-struct Reader {
+struct PageReader {
     /// Whether a request is being answered.
     asked: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
 /// Closes the oldest idle connection or, if none is idle, the oldest.
-fn make_room(readers: &mut VecDeque<Reader>) {
+fn make_room(readers: &mut VecDeque<PageReader>) {
     let idle = readers.iter().position(|reader| !reader.asked.load(Ordering::Relaxed));
     if let Some(reader) = readers.remove(idle.unwrap_or(0)) {
         reader.task.abort();
@@ -251,7 +251,7 @@ mod tests {
     async fn who_asks_for_nothing_makes_room_before_who_waits_for_an_answer() {
         let reader = |asks| {
             let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
-            Reader { asked: Arc::new(AtomicBool::new(asks)), task }
+            PageReader { asked: Arc::new(AtomicBool::new(asks)), task }
         };
         let mut readers =
             VecDeque::from([reader(true), reader(false), reader(true), reader(false)]);

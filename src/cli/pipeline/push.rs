@@ -71,19 +71,19 @@ impl Protocol {
 struct Push {
     /// The receiver, without secrets.
     place: String,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Hangs up once the last message is answered.
     ended: Receiver<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedState {
+    state: Mutex<PushState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PushState {
     record: Option<Arc<RunRecord>>,
     running: Option<Arc<Running>>,
     over: bool,
@@ -123,7 +123,7 @@ pub(super) fn asked(asked: &PushArgs, run: &str) -> Result<Vec<Box<dyn Sends>>, 
 
 impl Push {
     fn begin(to: To, run: String, every_ns: Nanos) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedState>::default();
         let (alive, ended) = channel();
         let (place, of_thread) = (to.place.clone(), shared.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -174,8 +174,8 @@ impl Sends for Push {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    fn lock(&self) -> MutexGuard<'_, PushState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -245,10 +245,13 @@ impl To {
 }
 
 /// Sends the metrics of `run` until it is over, and then once more.
-async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
+async fn send_all(to: &To, run: &str, shared: &SharedState, every_ns: Nanos) {
     let clock = Clock::system();
     let deadlines = ShardContext::new(clock, PATIENCE_NS);
-    let mut line = Line { connection: Connection::new(to.endpoint.clone(), &deadlines), deadlines };
+    let mut line = ReceiverConnection {
+        connection: Connection::new(to.endpoint.clone(), &deadlines),
+        deadlines,
+    };
     let (mut rest_until, mut series) = (0, RemoteWrite::default());
     loop {
         let over = shared.wait(every_ns);
@@ -265,7 +268,7 @@ async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
                 Protocol::RemoteWrite => series.encode(&pushed),
             };
             let answer = line.send(to, &body).await;
-            if let Err(Refused { rest_s: Some(rest_s), .. }) = &answer {
+            if let Err(NotAccepted { rest_s: Some(rest_s), .. }) = &answer {
                 rest_until = clock.now() + rest_s * SECOND_NS;
             }
             let mut state = shared.lock();
@@ -282,20 +285,20 @@ async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
 }
 
 /// A connection to a receiver.
-struct Line {
+struct ReceiverConnection {
     connection: Connection,
     deadlines: Rc<ShardContext>,
 }
 
 /// The reason a message was not accepted.
-struct Refused {
+struct NotAccepted {
     why: String,
     /// The pause that the receiver asks for, in seconds.
     rest_s: Option<u64>,
 }
 
-impl Line {
-    async fn send(&mut self, to: &To, body: &[u8]) -> Result<(), Refused> {
+impl ReceiverConnection {
+    async fn send(&mut self, to: &To, body: &[u8]) -> Result<(), NotAccepted> {
         let request = to.request(body);
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
@@ -315,7 +318,7 @@ impl Line {
                     Failure::Timeout => format!("no answer within {} s", PATIENCE_NS / SECOND_NS),
                     _ => trouble.unwrap_or_else(|| failure.name().replace('_', " ")),
                 };
-                return Err(Refused { why, rest_s: None });
+                return Err(NotAccepted { why, rest_s: None });
             }
         };
         if (200..300).contains(&status) {
@@ -324,13 +327,13 @@ impl Line {
                 return Ok(());
             };
             let why = format!("{points} points were rejected: {}", shown(&why, false));
-            return Err(Refused { why, rest_s: None });
+            return Err(NotAccepted { why, rest_s: None });
         }
         let said = String::from_utf8_lossy(self.connection.body());
         let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
         let why = shown(format!("status {status} {said}").trim_end(), false);
         let after = header_values(self.connection.head(), "retry-after");
         let after = after.first().and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        Err(Refused { why, rest_s: after.map(|seconds: u64| seconds.min(MOST_REST_S)) })
+        Err(NotAccepted { why, rest_s: after.map(|seconds: u64| seconds.min(MOST_REST_S)) })
     }
 }

@@ -58,7 +58,7 @@ fn wanted(plan: &Plan) -> Vec<Quantity> {
 }
 
 /// A baseline, and the runs that were found but are not part of it.
-struct Found {
+struct FoundBaseline {
     baseline: Baseline,
     left_out: Vec<LeftOut>,
 }
@@ -75,7 +75,7 @@ impl LeftOut {
     }
 }
 
-impl Found {
+impl FoundBaseline {
     fn notes(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };
@@ -113,7 +113,12 @@ impl Found {
     }
 }
 
-fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result<Found, Invalid> {
+fn read(
+    name: &Path,
+    plan: &Plan,
+    wanted: &[Quantity],
+    by: BaselineBy,
+) -> Result<FoundBaseline, Invalid> {
     let found = find(name, FLAG)?;
     let shown = name.display();
     if !name.exists()
@@ -139,10 +144,10 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result
         let point = Point::of(&record, &shown.to_string(), wanted).map_err(unfit)?;
         let differs = plan.differs_by(by, &record.plan);
         let baseline = Baseline { differs, ..baseline(&[point]) };
-        return Ok(Found { baseline, left_out: Vec::new() });
+        return Ok(FoundBaseline { baseline, left_out: Vec::new() });
     }
     let essence = plan.essence_by(by);
-    let (mut own, mut left_out, mut last) = (Vec::new(), Vec::new(), None::<Other>);
+    let (mut own, mut left_out, mut last) = (Vec::new(), Vec::new(), None::<OtherPlan>);
     for (name, file) in found {
         let point = record(&file).and_then(|it| Ok((Point::of(&it, &name, wanted)?, it.plan)));
         let (point, theirs) = match point {
@@ -159,7 +164,7 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result
         let differs = plan.differs_by(by, &theirs).join(", ");
         let began = point.run.started_at;
         if last.as_ref().is_none_or(|last| last.began < began) {
-            last = Some(Other { name: name.clone(), began, differs: differs.clone() });
+            last = Some(OtherPlan { name: name.clone(), began, differs: differs.clone() });
         }
         left_out.push(LeftOut { name, why: format!("another plan: {differs}") });
     }
@@ -173,7 +178,7 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result
         why: format!("older than the last {MOST_RUNS}"),
     });
     left_out.extend(old.collect::<Vec<_>>());
-    Ok(Found { baseline: baseline(&own), left_out })
+    Ok(FoundBaseline { baseline: baseline(&own), left_out })
 }
 
 /// Whether a run that was found by name is not below this folder: it may be of another project.
@@ -183,14 +188,14 @@ fn is_elsewhere(file: &Path) -> bool {
 }
 
 /// A run of another plan.
-struct Other {
+struct OtherPlan {
     name: String,
     began: String,
     differs: String,
 }
 
 /// The mistake if no run has this plan, with the reason for the last one and some others.
-fn none_of(folder: &str, last: Option<Other>, left_out: &[LeftOut]) -> Invalid {
+fn none_of(folder: &str, last: Option<OtherPlan>, left_out: &[LeftOut]) -> Invalid {
     let named = last.as_ref().map(|it| it.name.as_str());
     let others: Vec<_> = left_out.iter().filter(|it| Some(it.name.as_str()) != named).collect();
     let words = others.iter().take(MOST_IN_LINE).map(|it| it.words());
@@ -199,7 +204,7 @@ fn none_of(folder: &str, last: Option<Other>, left_out: &[LeftOut]) -> Invalid {
     let words: Vec<_> = words.chain(more).collect();
     let problem = match last {
         None => format!("no run in {folder} can be a baseline"),
-        Some(Other { name, differs, .. }) => {
+        Some(OtherPlan { name, differs, .. }) => {
             format!("no run in {folder} has this plan; the last, {name}, differs: {differs}")
         }
     };

@@ -4,7 +4,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
-use crate::cli::verb::found::{Found, find, once, real};
+use crate::cli::verb::found::{FoundRuns, find, once, real};
 use crate::cli::verb::reading::record;
 use crate::compare::{CompareAsked, ComparedRun, Comparison, compare};
 use crate::plan::{BadValue, Invalid, Quantity};
@@ -174,7 +174,7 @@ fn read(
     side: &'static str,
     wanted: &[Quantity],
 ) -> Result<(Vec<ComparedRun>, RunRecord), Invalid> {
-    let (mut found, mut named) = (Found::new(), Vec::new());
+    let (mut found, mut named) = (FoundRuns::new(), Vec::new());
     for name in names {
         let these = find(name, side)?;
         // As with a baseline, a run that is named itself counts in any case, one of many may not.

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Runs that were found, as `(name, file)`.
-pub(super) type Found = Vec<(String, PathBuf)>;
+pub(super) type FoundRuns = Vec<(String, PathBuf)>;
 
 /// How deep folders of runs are searched.
 const DEPTH: usize = 5;
@@ -19,9 +19,9 @@ const DEPTH: usize = 5;
 ///
 /// # Errors
 /// Fails if there are none, or if they cannot be looked for.
-pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
+pub(super) fn find(name: &Path, flag: &'static str) -> Result<FoundRuns, Invalid> {
     if name.is_dir() {
-        let mut found = Found::new();
+        let mut found = FoundRuns::new();
         let top = |error: io::Error| {
             let problem = format!("cannot read {}: {error}", name.display());
             Invalid::new(flag, problem, "give a folder with runs")
@@ -34,12 +34,12 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     if !name.exists() {
         let all = saved::everywhere();
         let own = saved::nearest(&all, |it| it.is_run() && it.label() == Some(&*label));
-        let own: Found = own.into_iter().map(|it| (it.id.clone(), it.file.clone())).collect();
+        let own: FoundRuns = own.into_iter().map(|it| (it.id.clone(), it.file.clone())).collect();
         if !own.is_empty() {
             return Ok(own);
         }
         if name == Path::new(RUNS) {
-            return Ok(Found::new());
+            return Ok(FoundRuns::new());
         }
     }
     let (_, file) = named::read_with_file(name).map_err(|mistake| mistake.under(flag))?;
@@ -48,7 +48,7 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
 
 /// Sorts by name and removes duplicates: a link, such as `latest`, does not count as a second run,
 /// nor does one that is named beside its folder.
-pub(super) fn once(found: &mut Found) {
+pub(super) fn once(found: &mut FoundRuns) {
     found.sort();
     let mut seen = BTreeSet::new();
     found.retain(|(_, file)| seen.insert(real(file)));
@@ -60,7 +60,7 @@ pub(super) fn real(file: &Path) -> PathBuf {
 }
 
 /// The records in `folder`, named by their paths relative to `top`.
-fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
+fn walk(top: &Path, folder: &Path, depth: usize, found: &mut FoundRuns) -> io::Result<()> {
     let called = |file: &Path| {
         let own = if file.ends_with("run.json") { file.parent().unwrap_or(file) } else { file };
         let near = own.strip_prefix(top).ok().filter(|it| !it.as_os_str().is_empty());

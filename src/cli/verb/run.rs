@@ -1,6 +1,6 @@
 //! `springload run`: the native verb.
 
-use crate::cli::call::{Call, Entry, Example, Family, Verb};
+use crate::cli::call::{Call, Example, Family, Verb, VerbEntry};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
@@ -271,7 +271,7 @@ impl Run {
 
     /// The definition of its flags, with their groups.
     pub(super) fn grammar() -> Command {
-        let mut grammar = Entry::of::<Self>().grammar();
+        let mut grammar = VerbEntry::of::<Self>().grammar();
         grammar.build();
         grammar
     }

@@ -37,7 +37,9 @@ pub(in crate::cli) enum Content {
     /// The outline of a sweep, search or comparison.
     Several(Several),
     /// The reason there is none.
-    Unreadable { unreadable: Unreadable },
+    Unreadable {
+        unreadable: Unreadable,
+    },
 }
 
 /// The parts of a record that a list shows.

@@ -26,13 +26,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The folder of a study in progress.
-pub(super) struct Place {
+pub(super) struct StudyFolder {
     pub(super) folder: PathBuf,
     /// Held while runs are added.
     lock: Option<File>,
 }
 
-impl Place {
+impl StudyFolder {
     /// The given folder or, without one, a new one. If it contains such a study, `study` continues
     /// that one, with the given label or else its previous one.
     ///

@@ -6,7 +6,7 @@ use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::verb::compare::quantities;
-use crate::cli::verb::found::{Found, find, once};
+use crate::cli::verb::found::{FoundRuns, find, once};
 use crate::cli::verb::reading::record;
 use crate::plan::{Invalid, Quantity};
 use crate::report::{Look, shown};
@@ -61,7 +61,7 @@ impl TrendVerb {
     fn read(&self, wanted: &[Quantity]) -> Result<Trend, Invalid> {
         let here = [PathBuf::from(RUNS)];
         let what = if self.what.is_empty() { &here[..] } else { &self.what };
-        let mut found = Found::new();
+        let mut found = FoundRuns::new();
         for name in what {
             found.extend(find(name, "DIR")?);
         }

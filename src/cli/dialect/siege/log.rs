@@ -8,9 +8,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 #[derive(Debug)]
-pub(super) struct Log(File);
+pub(super) struct SiegeLog(File);
 
-impl Log {
+impl SiegeLog {
     /// Opens the file before anything is sent, so that a bad path fails early.
     ///
     /// # Errors

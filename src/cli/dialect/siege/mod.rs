@@ -28,7 +28,7 @@ use crate::record::RunRecord;
 use crate::report::{self, Format};
 use crate::workload::UrlOrder;
 use args::{Reps, delay, reps, time};
-use log::Log;
+use log::SiegeLog;
 use rc::Rc;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ impl Verb for Siege {
             .clone()
             .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
         carry_out(Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &output }, |_| {
-            let log = log.as_deref().map(Log::open).transpose()?;
+            let log = log.as_deref().map(SiegeLog::open).transpose()?;
             let transcript = if shows { Transcript::start(show).ok() } else { None };
             Ok(Figures { transcript, log, mark: self.mark.clone() })
         })
@@ -119,7 +119,7 @@ impl Verb for Siege {
 /// Prints siege's line for each request and its summary, and writes its log.
 struct Figures {
     transcript: Option<Transcript>,
-    log: Option<Log>,
+    log: Option<SiegeLog>,
     mark: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Turns properties and options into a plan that has not been checked yet.
 
 use super::args::{Action, Ycsb, wrong};
-use super::classes::{self, Named, WorkloadClass};
+use super::classes::{self, NamedBinding, WorkloadClass};
 use super::site;
 use super::traces::traces;
 use crate::cli::exit::{Exit, Trouble};
@@ -228,7 +228,7 @@ impl YcsbAsked {
     }
 
     /// The binding, and what it makes of the properties.
-    fn bound(&mut self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(Named, Bound)> {
+    fn bound(&mut self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(NamedBinding, Bound)> {
         if let Some(class) = classes::named_class(&args.binding) {
             self.properties.set("db", class);
         }
@@ -344,7 +344,7 @@ impl YcsbAsked {
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
-        (card, binding): Named,
+        (card, binding): NamedBinding,
         bound: &Bound,
         mistakes: &mut Vec<Invalid>,
     ) {

@@ -33,7 +33,7 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
 }
 
 /// The driver that a binding names, and the binding itself.
-pub(super) type Named = &'static (Card, Binding);
+pub(super) type NamedBinding = &'static (Card, Binding);
 
 /// The class in `java:CLASS`, if `name` has that form.
 pub(super) fn named_class(name: &str) -> Option<&str> {
@@ -41,7 +41,7 @@ pub(super) fn named_class(name: &str) -> Option<&str> {
     Binding::named(name).filter(|(_, binding)| binding.takes_any_class()).map(|_| class)
 }
 
-pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
+pub(super) fn binding(name: &str) -> Result<NamedBinding, Invalid> {
     let own = name.split_once(':').filter(|_| named_class(name).is_some());
     Binding::named(own.map_or(name, |(own, _)| own)).ok_or_else(|| {
         let problem = format!("no such binding: {name:?}");
@@ -49,7 +49,7 @@ pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
     })
 }
 
-pub(super) fn binding_class(class: &str) -> Result<Named, Invalid> {
+pub(super) fn binding_class(class: &str) -> Result<NamedBinding, Invalid> {
     within_package(class).and_then(Binding::of_class).ok_or_else(|| {
         let problem = format!("no such class here: {class:?}");
         Invalid::new("-db", problem, "leave it out: the binding is already named")

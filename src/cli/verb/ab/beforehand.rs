@@ -3,7 +3,7 @@
 
 use super::kept;
 use crate::cli::pipeline::folder::RUNS;
-use crate::cli::verb::found::{Found, find, once};
+use crate::cli::verb::found::{FoundRuns, find, once};
 use crate::cli::verb::reading::record;
 use crate::plan::{Baseline, Plan, Quantity};
 use crate::record::Unit;
@@ -50,7 +50,7 @@ pub(super) fn summary(
 fn candidates(folder: Option<&Path>) -> Vec<PathBuf> {
     let places = [Some(Path::new(RUNS)), folder].into_iter().flatten();
     let found = places.filter(|it| it.is_dir()).filter_map(|it| find(it, "--output").ok());
-    let mut found: Found = found.flatten().collect();
+    let mut found: FoundRuns = found.flatten().collect();
     // The comparison's folder may be one of the places searched.
     once(&mut found);
     let files = found.into_iter().map(|(_, file)| file).filter(|file| !kept::is_of_b(file));

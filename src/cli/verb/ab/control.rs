@@ -1,7 +1,7 @@
 //! The control: measures this machine without either side, before each pair and after the last.
 //! Saved with the comparison, so that it survives an interruption.
 
-use super::Ready;
+use super::ReadyAb;
 use crate::cli::pipeline::ending::Ending;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::selftest::null_rate_per_s;
@@ -9,7 +9,7 @@ use crate::selftest::null_rate_per_s;
 /// How long the machine is measured. Half as long varies more.
 const LENGTH_NS: Nanos = SECOND_NS;
 
-impl Ready {
+impl ReadyAb {
     /// Measures the machine after this many pairs, unless that was done already.
     pub(super) fn measure_machine(&mut self, pairs: usize, ending: &Ending) {
         let known = self.pairs.definition.control_per_s.get(pairs).is_some_and(Option::is_some);

@@ -20,7 +20,7 @@ use crate::cli::verb::compare::CompareArgs;
 use crate::cli::verb::filled;
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::run::Settings;
-use crate::cli::verb::study::{Place, Runs, says_nothing};
+use crate::cli::verb::study::{Runs, StudyFolder, says_nothing};
 use crate::cli::verb::sweep::given;
 use crate::compare::CompareAsked;
 use crate::fleet::Fleet;
@@ -127,8 +127,8 @@ impl Verb for Ab {
 }
 
 /// A comparison that is ready to be measured.
-struct Ready {
-    place: Place,
+struct ReadyAb {
+    place: StudyFolder,
     sides: [Side; 2],
     pairs: Pairs,
     /// Whether the page could not be written after a pair, which was reported.
@@ -139,7 +139,7 @@ struct Ready {
 
 impl Ab {
     /// Checks everything; `None`: there is nothing to run.
-    fn prepare(&self, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
+    fn prepare(&self, matches: &ArgMatches) -> Result<Option<ReadyAb>, Vec<Invalid>> {
         let (wanted, asked) = (self.how.wanted()?, self.how.asked()?);
         if self.pairs == 0 || self.pairs > kept::MOST_PAIRS {
             let problem = format!("{} pairs is too few or too many", self.pairs);
@@ -193,7 +193,7 @@ impl Ab {
             return Ok(None);
         }
         let folder = self.study.output.as_deref();
-        let mut place = Place::of(folder, &mut definition, |new, kept| {
+        let mut place = StudyFolder::of(folder, &mut definition, |new, kept| {
             if !kept.continues(new) {
                 return Err("contains another comparison");
             }
@@ -202,7 +202,7 @@ impl Ab {
         })?;
         place.begin(&definition)?;
         let pairs = Pairs::new(definition);
-        Ok(Some(Ready { place, sides, pairs, unwritten: false, uncontrolled: false }))
+        Ok(Some(ReadyAb { place, sides, pairs, unwritten: false, uncontrolled: false }))
     }
 }
 
@@ -221,7 +221,7 @@ impl Ab {
     }
 }
 
-impl Ready {
+impl ReadyAb {
     fn measure(mut self, args: &Ab) -> Result<Exit, Trouble> {
         let quiet = args.study.quiet;
         let ending = &signals::listen(quiet)?;

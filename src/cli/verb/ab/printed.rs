@@ -1,12 +1,12 @@
 //! What the user sees of a comparison: the state after each pair, and the report at its end.
 
-use super::{Ab, Ready};
+use super::{Ab, ReadyAb};
 use crate::cli::exit::Exit;
 use crate::cli::verb::compare::status;
 use crate::compare::Comparison;
 use crate::report::{ComparisonReport, verdict_words};
 
-impl Ready {
+impl ReadyAb {
     /// Prints the state after a pair, and updates the page.
     pub(super) fn so_far(&mut self, quiet: bool) {
         let reading = self.pairs.reading(false);

@@ -6,7 +6,7 @@ use url::{Url, form_urlencoded};
 
 /// The parts of a line after the server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct LineParts {
     /// Path and query.
     pub(super) target: String,
     /// Method, type and body.
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 
 /// # Errors
 /// Fails if a list cannot express the request.
-pub(super) fn spelled(request: &Request) -> Result<Kept, &'static str> {
+pub(super) fn spelled(request: &Request) -> Result<LineParts, &'static str> {
     let url = Url::parse(&request.url).map_err(|_| "it has no address")?;
     let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
     // Values and variables of a list must not be recognized in it.
@@ -27,8 +27,8 @@ pub(super) fn spelled(request: &Request) -> Result<Kept, &'static str> {
     let body = request.post_data.as_ref().map_or_else(|| Ok(String::new()), body)?;
     match method {
         "GET" | "HEAD" if !body.is_empty() => Err("a GET or HEAD of a list has no body"),
-        "GET" => Ok(Kept { target, rest: String::new() }),
-        _ => Ok(Kept { target, rest: format!(" {method}{body}") }),
+        "GET" => Ok(LineParts { target, rest: String::new() }),
+        _ => Ok(LineParts { target, rest: format!(" {method}{body}") }),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::files;
 use crate::op::plain;
 use crate::plan::Invalid;
 use har::{Entry, Har};
-use line::{Kept, spelled};
+use line::{LineParts, spelled};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl Verb for Import {
         let bytes = files::read(&self.file, files::DATA)
             .map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
         let har = Har::parse(&bytes).map_err(|problem| wrong(format!("{name} {problem}")))?;
-        let list = List::of(&har, self.servers);
+        let list = ImportedList::of(&har, self.servers);
         if list.lines.is_empty() && list.unspelled.is_empty() {
             if list.elsewhere.is_empty() {
                 return Err(wrong(format!("{name} has no request to a server")).into());
@@ -76,7 +76,7 @@ fn origin(text: &str) -> Result<String, String> {
 
 /// The requests that go into a list, and those that do not.
 #[derive(Debug, Default)]
-struct List {
+struct ImportedList {
     servers: Vec<String>,
     lines: Vec<String>,
     /// The number of requests to each of the other servers.
@@ -90,7 +90,7 @@ struct List {
     with_log_in: bool,
 }
 
-impl List {
+impl ImportedList {
     /// The requests to these servers, or to the first one in the recording.
     fn of(har: &Har, servers: Vec<String>) -> Self {
         let mut list = Self { servers, ..Self::default() };
@@ -125,7 +125,7 @@ impl List {
         };
         self.with_log_in |= entry.has_log_in();
         match spelled(&entry.request) {
-            Ok(Kept { target, rest }) => {
+            Ok(LineParts { target, rest }) => {
                 self.lines.push(format!("$({}){target}{rest}", variable(place)));
             }
             Err(reason) => {

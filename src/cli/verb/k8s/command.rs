@@ -30,7 +30,7 @@ pub(super) struct Command<'a> {
     run: &'a str,
 }
 
-enum Part<'a> {
+enum WordPart<'a> {
     Literal(&'a str),
     /// `$(NAME)`: a key of the Secret.
     Key(&'a str),
@@ -100,7 +100,7 @@ impl<'a> Command<'a> {
             return None;
         }
         let args = self.plain_args().into_iter().map(|word| {
-            let keys = parts(&word).iter().any(|part| matches!(part, Part::Key(_)));
+            let keys = parts(&word).iter().any(|part| matches!(part, WordPart::Key(_)));
             if keys { SOMEWHERE.to_owned() } else { word }
         });
         let own = std::env::current_exe().ok()?;
@@ -133,8 +133,8 @@ impl<'a> Command<'a> {
     pub(super) fn args(&self) -> Vec<String> {
         let escaped = |word: &String| {
             let parts = parts(word).into_iter().map(|part| match part {
-                Part::Literal(text) => text.replace('$', "$$"),
-                Part::Key(name) => format!("$({name})"),
+                WordPart::Literal(text) => text.replace('$', "$$"),
+                WordPart::Key(name) => format!("$({name})"),
             });
             parts.collect()
         };
@@ -161,7 +161,7 @@ impl<'a> Command<'a> {
     pub(super) fn secrets(&self) -> Vec<String> {
         let mut keys = vec![BROKER.to_owned()];
         for part in self.words.iter().flat_map(|word| parts(word)) {
-            if let Part::Key(name) = part
+            if let WordPart::Key(name) = part
                 && !keys.iter().any(|key| key == name)
             {
                 keys.push(name.to_owned());
@@ -172,7 +172,7 @@ impl<'a> Command<'a> {
 }
 
 /// Splits a word into its text and each `$(NAME)` whose name can be that of a variable.
-fn parts(word: &str) -> Vec<Part<'_>> {
+fn parts(word: &str) -> Vec<WordPart<'_>> {
     let (mut parts, mut rest) = (Vec::new(), word);
     let mut from = 0;
     while let Some(at) = rest[from..].find("$(").map(|at| from + at) {
@@ -182,11 +182,11 @@ fn parts(word: &str) -> Vec<Part<'_>> {
             from = at + 2;
             continue;
         };
-        parts.extend([Part::Literal(&rest[..at]), Part::Key(name)]);
+        parts.extend([WordPart::Literal(&rest[..at]), WordPart::Key(name)]);
         rest = &inner[name.len() + 1..];
         from = 0;
     }
-    parts.push(Part::Literal(rest));
+    parts.push(WordPart::Literal(rest));
     parts
 }
 

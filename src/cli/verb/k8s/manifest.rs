@@ -68,7 +68,7 @@ const DIRECTORY: &str = "workingDir: /results";
 const MOUNT: &str = "- name: results\n  mountPath: /results\n";
 
 /// A Job of a run: its part, and its specification.
-pub(super) struct Part {
+pub(super) struct JobPart {
     part: &'static str,
     spec: String,
 }
@@ -123,7 +123,7 @@ impl Fleet<'_> {
     }
 
     /// The Job of `count` agents. If one is lost the others are ended, unless `each_alone`.
-    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> Part {
+    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> JobPart {
         // Never retry an index: its measurements would be counted twice.
         let attempts = if each_alone { "backoffLimitPerIndex" } else { "backoffLimit" };
         let place = match spread {
@@ -154,7 +154,7 @@ impl Fleet<'_> {
         command: &[String],
         secrets: &[String],
         claim: Option<&str>,
-    ) -> Part {
+    ) -> JobPart {
         let volume = claim.map_or_else(
             || "  emptyDir: {}".to_owned(),
             |claim| format!("  persistentVolumeClaim:\n    claimName: {}", text(claim)),
@@ -189,7 +189,7 @@ impl Fleet<'_> {
         fill(LABELS, &[("run", text(self.run)), ("part", text(part))])
     }
 
-    pub(super) fn job(&self, part: &Part) -> String {
+    pub(super) fn job(&self, part: &JobPart) -> String {
         fill(
             JOB,
             &[
@@ -202,8 +202,8 @@ impl Fleet<'_> {
     }
 
     /// All Jobs in a JobSet, which starts and ends them together.
-    pub(super) fn job_set(&self, parts: &[Part]) -> String {
-        let replicated = |part: &Part| {
+    pub(super) fn job_set(&self, parts: &[JobPart]) -> String {
+        let replicated = |part: &JobPart| {
             let named = if part.part == "agent" { "agents" } else { part.part };
             let values = [
                 ("part", text(named)),
@@ -226,7 +226,7 @@ impl Fleet<'_> {
         )
     }
 
-    fn part(&self, own: &Own<'_>) -> Part {
+    fn part(&self, own: &Own<'_>) -> JobPart {
         let args = own.args.iter().map(|arg| format!("- {}\n", text(arg)));
         let env = own
             .secrets
@@ -255,6 +255,6 @@ impl Fleet<'_> {
                 ("volumes", own.volumes.clone() + &volume),
             ],
         );
-        Part { part: own.part, spec }
+        JobPart { part: own.part, spec }
     }
 }

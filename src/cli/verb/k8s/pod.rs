@@ -21,7 +21,7 @@ pub(super) struct PodArgs {
     pull_secret: Option<String>,
     /// A label that nodes must have; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
-    node_selector: Vec<Pair>,
+    node_selector: Vec<NodeLabel>,
     /// A taint of nodes that is tolerated; may be given several times
     #[arg(long, value_name = "KEY[=VALUE][:EFFECT]")]
     toleration: Vec<Toleration>,
@@ -42,7 +42,7 @@ const CA_HELP: &str = "The ConfigMap with a certificate authority, key ca.pem, w
 const POLICY_HELP: &str = "Add a NetworkPolicy by which nothing may connect to the pods";
 
 #[derive(Clone, Debug)]
-struct Pair {
+struct NodeLabel {
     key: String,
     value: String,
 }
@@ -55,7 +55,7 @@ struct Toleration {
     effect: Option<String>,
 }
 
-impl FromStr for Pair {
+impl FromStr for NodeLabel {
     type Err = Box<dyn Error + Send + Sync>;
 
     fn from_str(line: &str) -> Result<Self, Self::Err> {
@@ -137,7 +137,7 @@ impl PodArgs {
         if !self.node_selector.is_empty() {
             out.push_str("nodeSelector:\n");
         }
-        for Pair { key, value } in &self.node_selector {
+        for NodeLabel { key, value } in &self.node_selector {
             let _ = writeln!(out, "  {}: {}", text(key), text(value));
         }
         if !self.toleration.is_empty() {
@@ -187,7 +187,7 @@ mod tests {
             ("pool=x\ny", false),
             ("A/b=c", false),
         ] {
-            assert_eq!(text.parse::<Pair>().is_ok(), fits, "{text}");
+            assert_eq!(text.parse::<NodeLabel>().is_ok(), fits, "{text}");
         }
         for (text, fits) in [
             ("load", true),

@@ -16,7 +16,7 @@ use crate::cli::pipeline::{agents, signals};
 use crate::cli::verb::filled::{self, is_bounded, tell_unknown};
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::reading::record;
-use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothing};
+use crate::cli::verb::study::{Runs, StudyFolder, is_same, measured_before, says_nothing};
 use crate::engine::StopReason;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
@@ -31,7 +31,7 @@ use crate::search::{
 };
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
-use steps::{Plans, Steps, Way};
+use steps::{Plans, StepWay, Steps};
 use words::{LESS, Words};
 
 const FOLDER: &str = "The folder for max.json and all runs; continued if it exists";
@@ -146,8 +146,8 @@ impl Verb for Max {
 }
 
 /// A search that is ready to begin.
-struct Ready {
-    place: Place,
+struct ReadyMax {
+    place: StudyFolder,
     max: MaxRecord,
     walk: Walk,
     steps: Steps,
@@ -176,7 +176,7 @@ fn bounded(args: &Max) -> Result<(), Invalid> {
 }
 
 /// Checks everything that can be checked before the search starts.
-fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
+fn prepare(args: &Max, call: &Call<'_>) -> Result<ReadyMax, Vec<Invalid>> {
     bounded(args)?;
     let searched = args.search;
     let seed = args.settings.client.seed();
@@ -210,15 +210,15 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         let named = named_nodes(args.settings.target.target.clone());
         let servers = args.credentials.servers(&named, args.settings.client.header.clone())?;
         let shown = servers.shown.clone();
-        (Way::Run(Plans::new(call.matches, searched, servers)?), shown)
+        (StepWay::Run(Plans::new(call.matches, searched, servers)?), shown)
     } else {
         alone(call.matches)?;
-        (Way::Other(Words::new(&args.command, searched)?), Vec::new())
+        (StepWay::Other(Words::new(&args.command, searched)?), Vec::new())
     };
     let steps = Steps::new(way, call.matches, &args.slo)?;
     let mut walk = Walk::new(within);
     let first = walk.next().expect("a walk has a first step");
-    if let Way::Run(plans) = &steps.way {
+    if let StepWay::Run(plans) = &steps.way {
         let plan = plans.plan(first, steps.length_s(first))?;
         measures(&plan, &args.slo)?;
     }
@@ -228,8 +228,8 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let step_verb = Some(steps.verb().to_owned());
     let mut max = MaxRecord { target, nodes, step_command, step_verb, length_s, ..max };
     let folder = args.study.output.as_deref();
-    let place = Place::of(folder, &mut max, |max, kept| max.go_on(kept, &mut walk))?;
-    Ok(Ready { place, max, walk, steps })
+    let place = StudyFolder::of(folder, &mut max, |max, kept| max.go_on(kept, &mut walk))?;
+    Ok(ReadyMax { place, max, walk, steps })
 }
 
 /// Refuses an `--slo` for operations that a step does not measure: it would never apply.
@@ -259,7 +259,7 @@ fn alone(matches: &ArgMatches) -> Result<(), Vec<Invalid>> {
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-impl Ready {
+impl ReadyMax {
     fn search(mut self, args: &Max) -> Result<Exit, Trouble> {
         let quiet = args.study.quiet;
         let ending = &signals::listen(quiet)?;
@@ -302,8 +302,8 @@ impl Ready {
     fn check(&self, args: &Max, ending: &Ending) -> Result<Option<FleetPlan>, Trouble> {
         let Some(ask) = self.walk.next() else { return Ok(None) };
         match &self.steps.way {
-            Way::Run(plans) => Ok(self.plan(plans, ask, args)?.fleet),
-            Way::Other(words) => {
+            StepWay::Run(plans) => Ok(self.plan(plans, ask, args)?.fleet),
+            StepWay::Other(words) => {
                 words.check(ask, self.steps.length_s(ask), &self.steps.thresholds, ending)?;
                 Ok(None)
             }
@@ -328,7 +328,7 @@ impl Ready {
 
     /// Whether the next step stores as many documents as time allows.
     fn is_bounded(&mut self) -> bool {
-        let Way::Run(plans) = &self.steps.way else { return false };
+        let StepWay::Run(plans) = &self.steps.way else { return false };
         let next = self.walk.next().map(|ask| plans.plan(ask, self.steps.length_s(ask)));
         next.is_some_and(|plan| plan.is_ok_and(|plan| is_bounded(&plan)))
     }
@@ -336,7 +336,7 @@ impl Ready {
     /// If the time of the fill is bounded, makes the later steps store as many documents as the
     /// first.
     fn fill_as(&mut self, first: &RunRecord, quiet: bool) {
-        if let Way::Run(plans) = &mut self.steps.way
+        if let StepWay::Run(plans) = &mut self.steps.way
             && is_bounded(&first.plan)
         {
             plans.fill_as(first);
@@ -360,12 +360,12 @@ impl Ready {
         let tells =
             |it: &RunRecord| it.lost_words().is_none() && !says_nothing(Exit::of_record(it));
         let record = match &self.steps.way {
-            Way::Run(plans) => {
+            StepWay::Run(plans) => {
                 let plan = self.plan(plans, ask, args)?;
                 let before = measured_before(&file, |it| is_same(it, &plan)).filter(tells);
                 before.map_or_else(|| runs.measure(&plan, &file, fleet).map(|it| it.0), Ok)?
             }
-            Way::Other(words) => {
+            StepWay::Other(words) => {
                 let same = |it: &_| words.is_of(ask, length_s, it);
                 let before = measured_before(&file, same).filter(tells);
                 before.map_or_else(|| words.measure(ask, length_s, &file, runs.ending), Ok)?

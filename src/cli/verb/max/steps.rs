@@ -17,14 +17,14 @@ const ERRORS: &str = "err > 1%";
 
 /// The settings that all steps share.
 pub(super) struct Steps {
-    pub(super) way: Way,
+    pub(super) way: StepWay,
     /// The thresholds that make a step miss.
     pub(super) thresholds: Vec<Threshold>,
     length_ns: u64,
 }
 
 /// How a step is measured.
-pub(super) enum Way {
+pub(super) enum StepWay {
     /// By this program, as in `springload run`.
     Run(Plans),
     /// By another verb.
@@ -42,7 +42,7 @@ pub(super) struct Plans {
 impl Steps {
     /// Steps of this length that must meet `slo`.
     pub(super) fn new(
-        way: Way,
+        way: StepWay,
         matches: &ArgMatches,
         slo: &[Threshold],
     ) -> Result<Self, Vec<Invalid>> {
@@ -57,15 +57,15 @@ impl Steps {
     /// The command of each step, without level, length and passwords.
     pub(super) fn command(&self) -> String {
         match &self.way {
-            Way::Run(plans) => plans.command(),
-            Way::Other(words) => words.command(),
+            StepWay::Run(plans) => plans.command(),
+            StepWay::Other(words) => words.command(),
         }
     }
 
     pub(super) const fn verb(&self) -> &'static str {
         match &self.way {
-            Way::Run(_) => "run",
-            Way::Other(words) => words.verb(),
+            StepWay::Run(_) => "run",
+            StepWay::Other(words) => words.verb(),
         }
     }
 

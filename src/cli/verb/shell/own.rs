@@ -147,7 +147,7 @@ impl Defined {
         }
         for step in &steps {
             let values = self.values(plan, step, given)?;
-            let answer = driver.apply(Request { runtime, kind: step.name, values })?;
+            let answer = driver.apply(OwnRequest { runtime, kind: step.name, values })?;
             tell(step, &answer, out);
             if answer.failure.is_some() {
                 return Ok(false);
@@ -167,13 +167,13 @@ fn template() -> Result<Template, Trouble> {
     Template::parse(DEFAULT).map_err(|error| Trouble::new(Exit::Failed, error.to_string()))
 }
 
-struct Request<'a> {
+struct OwnRequest<'a> {
     runtime: &'a Runtime,
     kind: OpKind,
     values: Vec<Given>,
 }
 
-struct Answer {
+struct OwnAnswer {
     shown: Option<SentAs>,
     /// The class of a failure, and the reason.
     failure: Option<(Failure, Option<String>)>,
@@ -185,8 +185,8 @@ struct Answer {
     saved: Vec<Saved>,
 }
 
-impl WithTarget for Request<'_> {
-    type Output = Result<Answer, Trouble>;
+impl WithTarget for OwnRequest<'_> {
+    type Output = Result<OwnAnswer, Trouble>;
 
     fn with<T: Target>(self, target: &T) -> Self::Output {
         LocalSet::new().block_on(self.runtime, async {
@@ -199,8 +199,8 @@ impl WithTarget for Request<'_> {
     }
 }
 
-impl Request<'_> {
-    async fn send(&self, session: &mut impl Session, clock: Clock) -> Answer {
+impl OwnRequest<'_> {
+    async fn send(&self, session: &mut impl Session, clock: Clock) -> OwnAnswer {
         let mut pen = session.pen();
         for (bytes, is_text) in &self.values {
             pen.value(|out| {
@@ -221,7 +221,7 @@ impl Request<'_> {
             (failure, why)
         });
         let answered = session.answered();
-        Answer {
+        OwnAnswer {
             shown: session.shown(&pen),
             failure,
             rows: reply.rows,
@@ -235,7 +235,7 @@ impl Request<'_> {
 }
 
 /// Prints the request and the response.
-fn tell(operation: &OperationPlan, answer: &Answer, out: &mut String) {
+fn tell(operation: &OperationPlan, answer: &OwnAnswer, out: &mut String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &answer.shown {
         Some(shown_as) => text(&shown_as.request).lines().for_each(|line| {

@@ -17,7 +17,7 @@ use crate::cli::print::print;
 use crate::cli::verb::filled::{self, as_filled, is_bounded};
 use crate::cli::verb::kept::{Kept as _, read};
 use crate::cli::verb::reading::record;
-use crate::cli::verb::study::{Place, Runs, as_stored, is_same, measured_before};
+use crate::cli::verb::study::{Runs, StudyFolder, as_stored, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, BadValue, Invalid, Plan};
 use crate::redact::STRUCK;
@@ -111,8 +111,8 @@ impl Verb for Sweep {
 }
 
 /// A sweep that is ready to run.
-struct Ready {
-    place: Place,
+struct ReadySweep {
+    place: StudyFolder,
     sweep: SweepRecord,
     /// The plan of each cell, in the order of the cells.
     plans: Vec<Plan>,
@@ -120,7 +120,7 @@ struct Ready {
 }
 
 /// Checks everything; `None`: there is nothing to run.
-fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
+fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<ReadySweep>, Vec<Invalid>> {
     let given = args.settings.target.target.clone();
     let headers = args.settings.client.header.clone();
     let (definition, servers) = if let Some(folder) = &args.resume {
@@ -147,7 +147,7 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         return Ok(None);
     }
     let folder = args.resume.as_deref().or(args.study.output.as_deref());
-    let place = Place::of(folder, &mut sweep, |new, kept| {
+    let place = StudyFolder::of(folder, &mut sweep, |new, kept| {
         let stored = |it| as_stored(&in_one_order(it));
         if stored(&kept.definition) != stored(&new.definition) {
             return Err("contains another sweep");
@@ -158,7 +158,7 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         *new = SweepRecord { definition, ..kept };
         Ok(())
     })?;
-    let mut ready = Ready { place, sweep, plans, servers };
+    let mut ready = ReadySweep { place, sweep, plans, servers };
     ready.adopt(0..1);
     ready.fill_as_first(args)?;
     ready.adopt(1..usize::MAX);
@@ -228,7 +228,7 @@ fn in_one_order(definition: &Definition) -> Definition {
     definition
 }
 
-impl Ready {
+impl ReadySweep {
     /// Makes the later cells store as many documents as the first one, if the time of a fill is
     /// bounded and the first has been measured.
     fn fill_as_first(&mut self, args: &Sweep) -> Result<(), Vec<Invalid>> {
