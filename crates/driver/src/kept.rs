@@ -1,12 +1,12 @@
 //! What pens keep of an operation, in reused buffers, until its kind is known.
 
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct KeptNames {
     text: Vec<u8>,
     starts: Vec<usize>,
 }
 
-impl Names {
+impl KeptNames {
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.starts.clear();

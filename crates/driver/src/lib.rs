@@ -89,7 +89,7 @@ use springload_core::{
 };
 pub use unsettled::{Inquiry, Unsettled, UnsettledWrites};
 pub use words::{
-    Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
+    Expect, Expectation, JudgedAnswer, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
 };
 
 use crate::clock::Nanos;

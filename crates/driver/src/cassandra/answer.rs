@@ -2,7 +2,7 @@
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 4.2 and 9.
 
-use super::reader::{Reader, Value};
+use super::reader::{Reader, WireValue};
 use super::types::Type;
 use crate::call::CallError;
 use crate::op::Failure;
@@ -26,14 +26,14 @@ const COMPRESSED: u8 = 0x01;
 const LOADED: u8 = 0x04;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer<'a> {
+pub(super) enum CqlAnswer<'a> {
     /// The connection can be used.
     Ready,
     /// The server requires a log-in.
     Authenticate,
     /// It was done; there is nothing else to report.
     Done,
-    Rows(Rows<'a>),
+    Rows(CqlRows<'a>),
     Prepared(Prepared),
     Refused(Refusal<'a>),
 }
@@ -47,12 +47,12 @@ pub(super) struct Refusal<'a> {
 
 /// A column of a statement or an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct CqlColumn {
     pub(super) name: String,
     pub(super) of: Type,
 }
 
-impl Column {
+impl CqlColumn {
     /// The error for something that is not a value of the column.
     pub(super) fn is_not(&self, value: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(value).chars().take(40).collect();
@@ -65,18 +65,18 @@ impl Column {
 pub(super) struct Prepared {
     pub(super) id: Vec<u8>,
     /// The columns whose values its question marks stand for.
-    pub(super) wanted: Vec<Column>,
+    pub(super) wanted: Vec<CqlColumn>,
     /// The indexes of those that make up the partition key, in its order.
     pub(super) key: Vec<u16>,
     /// The columns of the rows that it returns.
-    pub(super) found: Rc<[Column]>,
+    pub(super) found: Rc<[CqlColumn]>,
 }
 
 /// The rows of an answer, or of a page of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rows<'a> {
+pub(super) struct CqlRows<'a> {
     /// Their columns, if the answer describes them.
-    pub(super) columns: Option<Rc<[Column]>>,
+    pub(super) columns: Option<Rc<[CqlColumn]>>,
     /// How many rows there are, and how many columns each has.
     pub(super) count: u32,
     width: u32,
@@ -85,7 +85,7 @@ pub(super) struct Rows<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> CqlRows<'a> {
     /// Reads the next row from `rest`; empty if there are no columns. `None` if the answer is cut
     /// short.
     pub(super) fn next(&self, rest: &mut Reader<'a>) -> Option<Row<'a>> {
@@ -110,11 +110,11 @@ impl<'a> Rows<'a> {
     }
 }
 
-pub(super) type Row<'a> = Vec<Value<'a>>;
+pub(super) type Row<'a> = Vec<WireValue<'a>>;
 
 /// The part of an answer about its rows.
 struct Metadata<'a> {
-    columns: Option<Rc<[Column]>>,
+    columns: Option<Rc<[CqlColumn]>>,
     /// How many columns there are.
     width: u32,
     /// Where the next page begins.
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         (flags & COMPRESSED == 0).then_some(())
     }
 
-    fn columns(&mut self, count: u32, global: bool) -> Option<Vec<Column>> {
+    fn columns(&mut self, count: u32, global: bool) -> Option<Vec<CqlColumn>> {
         if global {
             self.skip_place()?;
         }
@@ -151,18 +151,18 @@ impl<'a> Reader<'a> {
             if !global {
                 self.skip_place()?;
             }
-            columns.push(Column { name: self.text()?.to_owned(), of: Type::read(self, 0)? });
+            columns.push(CqlColumn { name: self.text()?.to_owned(), of: Type::read(self, 0)? });
         }
         Some(columns)
     }
 
-    fn rows(&mut self) -> Option<Rows<'a>> {
+    fn rows(&mut self) -> Option<CqlRows<'a>> {
         let Metadata { columns, width, more } = self.metadata()?;
         let (count, bytes) = (self.int()?, self.0);
         // A value has at least four bytes.
         let least = (u64::from(count) * u64::from(width)).saturating_mul(4);
         let is_whole = least <= bytes.len() as u64 && (width > 0 || count == 0);
-        is_whole.then_some(Rows { columns, count, width, more, bytes })
+        is_whole.then_some(CqlRows { columns, count, width, more, bytes })
     }
 
     fn metadata(&mut self) -> Option<Metadata<'a>> {
@@ -186,19 +186,19 @@ impl<'a> Reader<'a> {
 }
 
 /// Parses an answer; `None` if it is not one, or is cut short.
-pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
+pub(super) fn read(frame: &[u8]) -> Option<CqlAnswer<'_>> {
     let (header, body) = frame.split_at_checked(HEADER)?;
     let mut rest = Reader(body);
     rest.skip(header[1])?;
     Some(match header[4] {
-        ERROR => Answer::Refused(Refusal { code: rest.int()?, words: rest.text()? }),
-        READY | AUTH_SUCCESS => Answer::Ready,
-        AUTHENTICATE | AUTH_CHALLENGE => Answer::Authenticate,
+        ERROR => CqlAnswer::Refused(Refusal { code: rest.int()?, words: rest.text()? }),
+        READY | AUTH_SUCCESS => CqlAnswer::Ready,
+        AUTHENTICATE | AUTH_CHALLENGE => CqlAnswer::Authenticate,
         RESULT => match rest.int()? {
-            2 => Answer::Rows(rest.rows()?),
-            4 => Answer::Prepared(rest.prepared()?),
+            2 => CqlAnswer::Rows(rest.rows()?),
+            4 => CqlAnswer::Prepared(rest.prepared()?),
             // Nothing, a keyspace that is used from now on, or a change of the schema.
-            1 | 3 | 5 => Answer::Done,
+            1 | 3 | 5 => CqlAnswer::Done,
             _ => return None,
         },
         _ => return None,
@@ -209,11 +209,11 @@ pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
 ///
 /// # Errors
 /// Fails if it is a refusal, or not an answer.
-pub(super) fn checked(frame: &[u8]) -> Result<Option<Rows<'_>>, CallError> {
+pub(super) fn checked(frame: &[u8]) -> Result<Option<CqlRows<'_>>, CallError> {
     match read(frame) {
-        Some(Answer::Rows(rows)) => Ok(Some(rows)),
-        Some(Answer::Done) => Ok(None),
-        Some(Answer::Refused(refusal)) => Err(refusal.error()),
+        Some(CqlAnswer::Rows(rows)) => Ok(Some(rows)),
+        Some(CqlAnswer::Done) => Ok(None),
+        Some(CqlAnswer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn rows_have_values_of_their_columns() {
         let bytes = frame(0, RESULT, ROWS);
-        let Some(Answer::Rows(rows)) = read(&bytes) else { panic!("no rows") };
+        let Some(CqlAnswer::Rows(rows)) = read(&bytes) else { panic!("no rows") };
         let columns = rows.columns.as_deref().unwrap();
         assert_eq!((columns[0].name.as_str(), &columns[0].of), ("a", &Type::Text));
         assert_eq!((columns[1].name.as_str(), &columns[1].of), ("b", &Type::Int));
@@ -262,11 +262,11 @@ mod tests {
         body.extend_from_slice(b"\0\x01\0\x04warn\0\0\x22\0\0\x03bad");
         let bytes = frame(TRACED | WARNED, ERROR, &body);
         let refusal = Refusal { code: 0x2200, words: "bad" };
-        assert_eq!(read(&bytes), Some(Answer::Refused(refusal)));
+        assert_eq!(read(&bytes), Some(CqlAnswer::Refused(refusal)));
         assert_eq!(read(&frame(COMPRESSED, READY, b"")), None);
         assert_eq!(read(&frame(0, EVENT, b"")), None);
-        assert_eq!(read(&frame(0, READY, b"")), Some(Answer::Ready));
-        assert_eq!(read(&frame(0, RESULT, b"\0\0\0\x01")), Some(Answer::Done));
+        assert_eq!(read(&frame(0, READY, b"")), Some(CqlAnswer::Ready));
+        assert_eq!(read(&frame(0, RESULT, b"\0\0\0\x01")), Some(CqlAnswer::Done));
     }
 
     #[test]
@@ -274,9 +274,9 @@ mod tests {
         let body =
             b"\0\0\0\x04\0\x02id\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\x01k\0\x01t\0\x01a\0\x0d\
             \0\0\0\x04\0\0\0\0";
-        let Some(Answer::Prepared(prepared)) = read(&frame(0, RESULT, body)) else { panic!() };
+        let Some(CqlAnswer::Prepared(prepared)) = read(&frame(0, RESULT, body)) else { panic!() };
         assert_eq!((prepared.id.as_slice(), prepared.key.as_slice()), (&b"id"[..], &[0][..]));
-        assert_eq!(prepared.wanted, [Column { name: "a".to_owned(), of: Type::Text }]);
+        assert_eq!(prepared.wanted, [CqlColumn { name: "a".to_owned(), of: Type::Text }]);
         assert!(prepared.found.is_empty());
     }
 
@@ -292,7 +292,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_an_answer_or_none(flags: u8, kind in 0..20u8, body: Vec<u8>) {
-            if let Some(Answer::Rows(rows)) = read(&frame(flags, kind, &body)) {
+            if let Some(CqlAnswer::Rows(rows)) = read(&frame(flags, kind, &body)) {
                 let _ = rows.all();
             }
         }
@@ -300,10 +300,10 @@ mod tests {
         #[test]
         fn rows_that_are_cut_or_changed_are_rows_or_none(cut in 0..ROWS.len(), to: u8) {
             let answer = frame(0, RESULT, &ROWS[..cut]);
-            prop_assert!(matches!(read(&answer), None | Some(Answer::Rows(_))));
+            prop_assert!(matches!(read(&answer), None | Some(CqlAnswer::Rows(_))));
             let mut changed = ROWS.to_vec();
             changed[cut] = to;
-            if let Some(Answer::Rows(rows)) = read(&frame(0, RESULT, &changed)) {
+            if let Some(CqlAnswer::Rows(rows)) = read(&frame(0, RESULT, &changed)) {
                 let _ = rows.all();
             }
         }

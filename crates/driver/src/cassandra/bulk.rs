@@ -5,7 +5,7 @@ use super::consistency::BatchKind;
 use super::frame::{Frames, MOST_IN_BATCH, Manner};
 use super::hub::{Hub, Way};
 use super::servers::is_unprepared;
-use super::spelled::Spelled;
+use super::spelled::SpelledStatement;
 use super::trouble::too_many;
 use super::{MOST_UNDER_WAY, Pipe, Sent};
 use crate::call::CallError;
@@ -27,7 +27,7 @@ pub(super) struct Insert<'a> {
 }
 
 /// The rows that go to one node.
-struct Leg {
+struct RowsLeg {
     pipe: Rc<Pipe>,
     node: usize,
     places: Vec<usize>,
@@ -35,14 +35,14 @@ struct Leg {
 }
 
 /// The fate of a row.
-type Fate = Result<(), CallError>;
+type InsertFate = Result<(), CallError>;
 
 impl Insert<'_> {
     /// Inserts each row with its own statement: rows of different partitions do not belong in one
     /// batch.
     pub(super) async fn each(
         &self,
-        rows: &[Spelled],
+        rows: &[SpelledStatement],
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<Reply, CallError> {
@@ -78,20 +78,20 @@ impl Insert<'_> {
     /// did not know, but has prepared since.
     async fn round(
         &self,
-        rows: &[Spelled],
+        rows: &[SpelledStatement],
         open: Vec<usize>,
-        fates: &mut [Fate],
+        fates: &mut [InsertFate],
         found: &mut Found,
         probe: &mut Probe,
     ) -> Vec<usize> {
-        let mut legs: Vec<Leg> = Vec::new();
+        let mut legs: Vec<RowsLeg> = Vec::new();
         for place in open {
             let row = &rows[place];
             let Some(way) = self.hub.pipe(row.token(), self.number) else { continue };
             let known = legs.iter().position(|leg| Rc::ptr_eq(&leg.pipe, &way.pipe));
             let at = known.unwrap_or_else(|| {
                 let Way { pipe, node } = way;
-                legs.push(Leg { pipe, node, places: Vec::new(), frames: Frames::default() });
+                legs.push(RowsLeg { pipe, node, places: Vec::new(), frames: Frames::default() });
                 legs.len() - 1
             });
             // It may have been prepared again since it was spelled.
@@ -151,7 +151,7 @@ impl Insert<'_> {
     pub(super) async fn together(
         &self,
         kind: BatchKind,
-        rows: &[Spelled],
+        rows: &[SpelledStatement],
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<Reply, CallError> {
@@ -159,7 +159,7 @@ impl Insert<'_> {
             let reason = format!("a batch of Cassandra has at most {MOST_IN_BATCH} rows");
             return Err(CallError::new(Failure::TooLarge, reason));
         }
-        let token = rows.first().and_then(Spelled::token);
+        let token = rows.first().and_then(SpelledStatement::token);
         let mut frames = Frames::default();
         frames.batch(kind, rows, &self.manner);
         for _ in 0..2 {
@@ -190,7 +190,7 @@ impl Insert<'_> {
     }
 }
 
-fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
+fn distinct<'a>(rows: impl Iterator<Item = &'a SpelledStatement>) -> Vec<&'a str> {
     let mut all: Vec<_> = rows.map(|row| row.cql.as_str()).collect();
     all.sort_unstable();
     all.dedup();

@@ -1,11 +1,11 @@
 //! Executes the operations of one session.
 
-use super::answer::{Column, Prepared, checked, malformed};
+use super::answer::{CqlColumn, Prepared, checked, malformed};
 use super::bulk::Insert;
 use super::frame::{Frames, Manner};
 use super::hub::{Hub, Way};
 use super::servers::is_unprepared;
-use super::spelled::{Bound, Spelled};
+use super::spelled::{BoundValues, SpelledStatement};
 use super::trouble::too_many;
 use super::types::Type;
 use super::words::Statement;
@@ -18,8 +18,8 @@ use crate::pipe::{Answers, Waiting};
 use std::rc::Rc;
 
 /// A statement whose answer may have pages.
-struct Asked<'a> {
-    one: &'a Spelled,
+struct PagedStatement<'a> {
+    one: &'a SpelledStatement,
     manner: Manner<'static>,
     /// How many rows are wanted, at most.
     most: u64,
@@ -40,7 +40,7 @@ pub(super) struct CassandraClient {
     frames: Frames,
     /// The statements to send for the operation, one in all or one per document, if they were known
     /// before it was due.
-    spelled: Option<Result<Vec<Spelled>, CallError>>,
+    spelled: Option<Result<Vec<SpelledStatement>, CallError>>,
 }
 
 impl CassandraClient {
@@ -83,11 +83,11 @@ impl CassandraClient {
         pen: &LibraryPen,
         place: usize,
         statement: &Prepared,
-    ) -> Result<Bound, CallError> {
+    ) -> Result<BoundValues, CallError> {
         if let Some(own) = self.hub.target.own.get(op.kind) {
             return own.bind(statement, pen);
         }
-        let mut bound = Bound::default();
+        let mut bound = BoundValues::default();
         let key = pen.names().nth(place).unwrap_or_default();
         let is_update = op.kind == OpKind::Update && pen.fields(0).len() > 0;
         let first = (!is_update).then_some(key);
@@ -108,7 +108,7 @@ impl CassandraClient {
     }
 
     /// Binds the values, if all statements are known; otherwise `None`.
-    fn spell(&self, op: &Op, pen: &LibraryPen) -> Option<Result<Vec<Spelled>, CallError>> {
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Option<Result<Vec<SpelledStatement>, CallError>> {
         let statements = match self.statements(op, pen) {
             Ok(statements) => statements,
             Err(wrong) => return Some(Err(wrong)),
@@ -117,7 +117,7 @@ impl CassandraClient {
         for (place, cql) in statements.into_iter().enumerate() {
             let statement = self.hub.known(&cql)?;
             match self.bind(op, pen, place, &statement) {
-                Ok(bound) => spelled.push(Spelled { cql, statement, bound }),
+                Ok(bound) => spelled.push(SpelledStatement { cql, statement, bound }),
                 Err(wrong) => return Some(Err(wrong)),
             }
         }
@@ -125,7 +125,11 @@ impl CassandraClient {
     }
 
     /// Has unknown statements prepared, and binds the values.
-    async fn prepared(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Spelled>, CallError> {
+    async fn prepared(
+        &self,
+        op: &Op,
+        pen: &LibraryPen,
+    ) -> Result<Vec<SpelledStatement>, CallError> {
         for cql in self.statements(op, pen)? {
             if self.hub.known(&cql).is_none() {
                 let pipe = self.hub.pipe(None, self.number).ok_or(Failure::Connect)?.pipe;
@@ -183,7 +187,7 @@ impl CassandraClient {
             OpKind::Read => self.read(&columns, pen, found),
             kind if kind == OpKind::Scan || kind.is_own() => {
                 let most = if kind.is_own() { u64::MAX } else { u64::from(op.limit) };
-                let asked = Asked { one, manner, most, keeps: kind == OpKind::Scan };
+                let asked = PagedStatement { one, manner, most, keeps: kind == OpKind::Scan };
                 let (pages, rows) = Box::pin(self.pages(asked, &columns, found, probe)).await?;
                 if kind.is_own() {
                     let own = &self.hub.target.own;
@@ -201,7 +205,7 @@ impl CassandraClient {
     /// the node has prepared it.
     async fn ask(
         &mut self,
-        one: &Spelled,
+        one: &SpelledStatement,
         manner: Manner<'_>,
         found: &mut Found,
         probe: &mut Probe,
@@ -222,7 +226,7 @@ impl CassandraClient {
         Ok(one.statement.clone())
     }
 
-    fn write(&mut self, statement: &Prepared, one: &Spelled, manner: &Manner<'_>) {
+    fn write(&mut self, statement: &Prepared, one: &SpelledStatement, manner: &Manner<'_>) {
         self.frames.clear();
         self.frames.execute(statement, &one.bound, manner);
     }
@@ -255,12 +259,12 @@ impl CassandraClient {
     /// Collects the pages of an answer, the first of which has arrived, and counts their rows.
     async fn pages(
         &mut self,
-        asked: Asked<'_>,
-        columns: &[Column],
+        asked: PagedStatement<'_>,
+        columns: &[CqlColumn],
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<(Vec<Vec<u8>>, u64), CallError> {
-        let Asked { one, manner, most, keeps } = asked;
+        let PagedStatement { one, manner, most, keeps } = asked;
         let (mut pages, mut count) = (Vec::new(), 0);
         loop {
             let page = self.answers.get(0)?;
@@ -288,7 +292,7 @@ impl CassandraClient {
     /// Keeps the row that was read.
     fn read(
         &self,
-        columns: &[Column],
+        columns: &[CqlColumn],
         pen: &LibraryPen,
         found: &mut Found,
     ) -> Result<Reply, CallError> {

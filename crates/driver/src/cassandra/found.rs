@@ -1,17 +1,17 @@
 //! Rows as texts, for requests beside the load.
 
-use super::answer::Rows;
+use super::answer::CqlRows;
 use super::types::Type;
 
 /// Rows as texts, with the names of their columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct TextRows {
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-impl Found {
-    pub(super) fn of(rows: &Rows<'_>) -> Option<Self> {
+impl TextRows {
+    pub(super) fn of(rows: &CqlRows<'_>) -> Option<Self> {
         let columns = rows.columns.clone().unwrap_or_default();
         let text = |of: &Type, value: &[u8]| {
             if *of == Type::Text {

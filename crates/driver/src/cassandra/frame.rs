@@ -4,7 +4,7 @@
 
 use super::answer::{HEADER, Prepared};
 use super::consistency::{BatchKind, Consistency, Serial};
-use super::spelled::{Bound, Spelled};
+use super::spelled::{BoundValues, SpelledStatement};
 use crate::call::CallError;
 use crate::op::Failure;
 use crate::pipe::{Protocol, Whose};
@@ -142,7 +142,7 @@ impl Frames {
     }
 
     /// A statement that is not prepared.
-    pub(super) fn query(&mut self, cql: &str, bound: &Bound, manner: &Manner<'_>) {
+    pub(super) fn query(&mut self, cql: &str, bound: &BoundValues, manner: &Manner<'_>) {
         self.add(Opcode::Query, |out| {
             write_long_text(cql, out);
             write_parameters(bound, manner, true, out);
@@ -154,7 +154,7 @@ impl Frames {
     }
 
     /// A statement that was prepared, by its identifier.
-    pub(super) fn execute(&mut self, of: &Prepared, bound: &Bound, manner: &Manner<'_>) {
+    pub(super) fn execute(&mut self, of: &Prepared, bound: &BoundValues, manner: &Manner<'_>) {
         self.add(Opcode::Execute, |out| {
             write_short(of.id.len(), out);
             out.extend_from_slice(&of.id);
@@ -164,14 +164,19 @@ impl Frames {
         });
     }
 
-    pub(super) fn batch(&mut self, kind: BatchKind, rows: &[Spelled], manner: &Manner<'_>) {
+    pub(super) fn batch(
+        &mut self,
+        kind: BatchKind,
+        rows: &[SpelledStatement],
+        manner: &Manner<'_>,
+    ) {
         self.add(Opcode::Batch, |out| {
             out.push(match kind {
                 BatchKind::Logged => 0,
                 BatchKind::Unlogged => 1,
             });
             write_short(rows.len(), out);
-            for Spelled { statement, bound, .. } in rows {
+            for SpelledStatement { statement, bound, .. } in rows {
                 out.push(1);
                 write_short(statement.id.len(), out);
                 out.extend_from_slice(&statement.id);
@@ -202,13 +207,13 @@ fn write_long_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn write_bound(bound: &Bound, out: &mut Vec<u8>) {
+fn write_bound(bound: &BoundValues, out: &mut Vec<u8>) {
     write_short(usize::from(bound.count), out);
     out.extend_from_slice(&bound.bytes);
 }
 
 /// `describes` is whether the answer should name the columns of its rows.
-fn write_parameters(bound: &Bound, manner: &Manner<'_>, describes: bool, out: &mut Vec<u8>) {
+fn write_parameters(bound: &BoundValues, manner: &Manner<'_>, describes: bool, out: &mut Vec<u8>) {
     let Manner { consistency, serial, page, after, stamp } = *manner;
     write_short(usize::from(consistency.number()), out);
     let (has_page, has_stamp) = (page.is_some(), stamp.is_some());
@@ -233,7 +238,7 @@ fn write_parameters(bound: &Bound, manner: &Manner<'_>, describes: bool, out: &m
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Column;
+    use super::super::answer::CqlColumn;
     use super::super::types::Type;
     use super::*;
 
@@ -241,7 +246,7 @@ mod tests {
     fn requests_have_their_lengths_and_get_their_numbers() {
         let mut frames = Frames::default();
         frames.prepare("SELECT");
-        let mut bound = Bound::default();
+        let mut bound = BoundValues::default();
         bound.push(|out| {
             out.extend_from_slice(b"ab");
             Some(())
@@ -253,7 +258,7 @@ mod tests {
             after: Some(b"s"),
             stamp: Some(7),
         };
-        let column = Column { name: "a".to_owned(), of: Type::Text };
+        let column = CqlColumn { name: "a".to_owned(), of: Type::Text };
         let statement =
             Prepared { id: b"id".to_vec(), found: [column].into(), ..Prepared::default() };
         frames.execute(&statement, &bound, &manner);

@@ -30,7 +30,7 @@ const MOMENT: Duration = Duration::from_millis(250);
 
 /// A node: the connections to it.
 #[derive(Debug)]
-struct Node {
+struct NodeConnections {
     number: usize,
     name: Arc<str>,
     seats: Vec<Rc<Seat>>,
@@ -40,7 +40,7 @@ struct Node {
     connecting: Vec<Cell<bool>>,
 }
 
-impl Node {
+impl NodeConnections {
     fn seat(&self, number: usize) -> &Rc<Seat> {
         &self.seats[number % self.seats.len()]
     }
@@ -62,7 +62,7 @@ pub(super) struct Way {
 
 /// What is known about a node.
 #[derive(Debug, Default)]
-struct Fate {
+struct NodeFate {
     gone: bool,
     log: NodeLog,
 }
@@ -74,9 +74,9 @@ pub(super) struct Hub {
     context: Rc<ShardContext>,
     ring: RefCell<Ring>,
     /// By place in the ring; `None` for a node whose name has no address.
-    nodes: RefCell<Vec<Option<Rc<Node>>>>,
+    nodes: RefCell<Vec<Option<Rc<NodeConnections>>>>,
     /// What is known about each node, by its number.
-    fates: RefCell<Vec<Fate>>,
+    fates: RefCell<Vec<NodeFate>>,
     statements: RefCell<HashMap<String, Rc<Prepared>>>,
     /// How many sessions there are, and whose turn it is among the nodes for statements without a
     /// key.
@@ -118,10 +118,10 @@ impl Hub {
     }
 
     /// A node whose connections have not been made yet; `None` if it has no address.
-    fn node(&self, at: &Located) -> Option<Rc<Node>> {
+    fn node(&self, at: &Located) -> Option<Rc<NodeConnections>> {
         let endpoint = at.endpoint.as_ref()?;
         let count = self.target.connections.get();
-        Some(Rc::new(Node {
+        Some(Rc::new(NodeConnections {
             number: at.number,
             name: at.name.clone(),
             seats: (0..count).map(|_| Rc::new(Seat::new(endpoint.clone()))).collect(),
@@ -150,10 +150,10 @@ impl Hub {
         }
     }
 
-    fn fate(&self, node: usize, change: impl FnOnce(&mut Fate)) {
+    fn fate(&self, node: usize, change: impl FnOnce(&mut NodeFate)) {
         let mut fates = self.fates.borrow_mut();
         if fates.len() <= node {
-            fates.resize_with(node + 1, Fate::default);
+            fates.resize_with(node + 1, NodeFate::default);
         }
         change(&mut fates[node]);
     }
@@ -200,7 +200,7 @@ impl Hub {
     }
 
     /// The nodes in the order in which they are tried for a token.
-    fn in_turn(&self, token: Option<i64>) -> Vec<Rc<Node>> {
+    fn in_turn(&self, token: Option<i64>) -> Vec<Rc<NodeConnections>> {
         let nodes = self.nodes.borrow();
         let first = token.and_then(|token| self.ring.borrow().place(token)).unwrap_or_else(|| {
             self.turn.set(self.turn.get().wrapping_add(1));
@@ -302,7 +302,7 @@ impl Hub {
         }
     }
 
-    async fn connect(&self, node: &Node, number: usize) {
+    async fn connect(&self, node: &NodeConnections, number: usize) {
         let seat = node.seat(number);
         let (servers, context) = (&self.target.servers, &*self.context);
         seat.pause(context).await;
@@ -322,7 +322,7 @@ impl Hub {
     }
 
     /// Starts to replace a lost connection, beside the load.
-    fn reopen(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
+    fn reopen(self: &Rc<Self>, node: &Rc<NodeConnections>, number: usize) {
         if !node.connecting(number).get() {
             self.refresh();
             self.begin(node, number);
@@ -330,7 +330,7 @@ impl Hub {
     }
 
     /// Begins to connect to a node, unless it is connected or an attempt is under way.
-    fn begin(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
+    fn begin(self: &Rc<Self>, node: &Rc<NodeConnections>, number: usize) {
         if node.seat(number).pipe().is_some() || node.connecting(number).replace(true) {
             return;
         }
@@ -399,7 +399,7 @@ impl Hub {
 }
 
 /// Tries to reach a node without known keys, until it answers.
-async fn look_for(hub: Weak<Hub>, node: Option<Rc<Node>>) {
+async fn look_for(hub: Weak<Hub>, node: Option<Rc<NodeConnections>>) {
     let Some(node) = node else { return };
     loop {
         tokio::time::sleep(LOOK_FOR).await;

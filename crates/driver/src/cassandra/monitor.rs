@@ -1,7 +1,7 @@
 //! Asks each node of Cassandra about itself: its virtual tables, which tell nothing about other
 //! nodes.
 
-use super::found::Found;
+use super::found::TextRows;
 use super::servers::Beside;
 use super::{Cassandra, Pipe, Servers};
 use crate::call::{CallError, within};
@@ -26,29 +26,34 @@ const DISK: &str = "disk";
 const SIZES: &str = "sizes";
 
 /// A question to the nodes.
-struct Asked {
+struct CqlQuestion {
     cql: &'static str,
     /// Whether it is about the table of the run.
     of_table: bool,
     every_s: u64,
-    read: fn(&Found, &mut Reading),
+    read: fn(&TextRows, &mut Reading),
 }
 
-const ASKED: [Asked; 4] = [
-    Asked {
+const ASKED: [CqlQuestion; 4] = [
+    CqlQuestion {
         cql: "SELECT * FROM system_views.thread_pools",
         of_table: false,
         every_s: 2,
         read: thread_pools,
     },
-    Asked {
+    CqlQuestion {
         cql: "SELECT * FROM system_views.sstable_tasks",
         of_table: false,
         every_s: 1,
         read: sstable_tasks,
     },
-    Asked { cql: "SELECT * FROM system_views.caches", of_table: false, every_s: 2, read: caches },
-    Asked {
+    CqlQuestion {
+        cql: "SELECT * FROM system_views.caches",
+        of_table: false,
+        every_s: 2,
+        read: caches,
+    },
+    CqlQuestion {
         cql: "SELECT mebibytes FROM system_views.disk_usage \
               WHERE keyspace_name = ? AND table_name = ?",
         of_table: true,
@@ -98,16 +103,16 @@ const POOLS: [(&str, &str, Meter); 9] = [
     ),
 ];
 
-fn number(found: &Found, row: usize, column: &str) -> Option<f64> {
+fn number(found: &TextRows, row: usize, column: &str) -> Option<f64> {
     found.get(row, column).parse().ok()
 }
 
 /// The row whose column `name` has this value.
-fn row_of(found: &Found, name: &str) -> Option<usize> {
+fn row_of(found: &TextRows, name: &str) -> Option<usize> {
     (0..found.rows.len()).find(|&row| found.get(row, "name") == name)
 }
 
-fn thread_pools(found: &Found, reading: &mut Reading) {
+fn thread_pools(found: &TextRows, reading: &mut Reading) {
     for (pool, column, meter) in POOLS {
         let value = row_of(found, pool).and_then(|row| number(found, row, column));
         reading.values.extend(value.map(|value| (meter, value)));
@@ -115,7 +120,7 @@ fn thread_pools(found: &Found, reading: &mut Reading) {
 }
 
 /// Compactions and other tasks that work on the files of tables.
-fn sstable_tasks(found: &Found, reading: &mut Reading) {
+fn sstable_tasks(found: &TextRows, reading: &mut Reading) {
     let task = |row| {
         let place = format!("{}.{}", found.get(row, "keyspace_name"), found.get(row, "table_name"));
         Task { kind: found.get(row, "kind").to_lowercase().replace(' ', "_"), what: place }
@@ -127,7 +132,7 @@ fn sstable_tasks(found: &Found, reading: &mut Reading) {
     reading.tasks = Some(tasks);
 }
 
-fn caches(found: &Found, reading: &mut Reading) {
+fn caches(found: &TextRows, reading: &mut Reading) {
     let misses = |cache: &str| {
         let row = row_of(found, cache)?;
         Some(number(found, row, "request_count")? - number(found, row, "hit_count")?)
@@ -140,7 +145,7 @@ fn caches(found: &Found, reading: &mut Reading) {
     }
 }
 
-fn disk_usage(found: &Found, reading: &mut Reading) {
+fn disk_usage(found: &TextRows, reading: &mut Reading) {
     let meter = Meter::gauge("file_bytes", "files", "bytes", SIZES);
     let value = number(found, 0, "mebibytes").map(|value| value * MEBIBYTE);
     reading.values.extend(value.map(|value| (meter, value)));
@@ -195,7 +200,7 @@ impl CassandraMonitor {
     }
 
     /// The rows that a statement returns; its values are the keyspace and the table, if it has any.
-    async fn find(&mut self, cql: &str, of_table: bool) -> Result<Found, CallError> {
+    async fn find(&mut self, cql: &str, of_table: bool) -> Result<TextRows, CallError> {
         let finding = async {
             let pipe = if let Some(pipe) = self.pipe.take() {
                 pipe
@@ -215,7 +220,7 @@ impl CassandraMonitor {
     }
 
     async fn answer(&mut self, question: usize) -> Result<Reading, NoReading> {
-        let Asked { cql, of_table, read, .. } = ASKED[question];
+        let CqlQuestion { cql, of_table, read, .. } = ASKED[question];
         let found = self.find(cql, of_table).await.map_err(no_reading)?;
         let mut reading = Reading::default();
         read(&found, &mut reading);
@@ -262,7 +267,7 @@ impl Monitor for CassandraMonitor {
     }
 
     fn questions(&self) -> Vec<Question> {
-        let every_ns = |it: &Asked| it.every_s * SECOND_NS;
+        let every_ns = |it: &CqlQuestion| it.every_s * SECOND_NS;
         ASKED.iter().map(|it| Question { every_ns: every_ns(it), of_all: false }).collect()
     }
 
@@ -279,12 +284,12 @@ impl Monitor for CassandraMonitor {
 mod tests {
     use super::*;
 
-    fn found(columns: &[&str], rows: &[&[&str]]) -> Found {
+    fn found(columns: &[&str], rows: &[&[&str]]) -> TextRows {
         let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
-        Found { columns: texts(columns), rows: rows.iter().map(|row| texts(row)).collect() }
+        TextRows { columns: texts(columns), rows: rows.iter().map(|row| texts(row)).collect() }
     }
 
-    fn values(read: fn(&Found, &mut Reading), found: &Found) -> Vec<(String, f64)> {
+    fn values(read: fn(&TextRows, &mut Reading), found: &TextRows) -> Vec<(String, f64)> {
         let mut reading = Reading::default();
         read(found, &mut reading);
         reading.values.iter().map(|(meter, value)| (meter.name.to_string(), *value)).collect()
@@ -302,7 +307,7 @@ mod tests {
         assert_eq!(values(caches, &cache), [("chunk_cache_misses_per_s".into(), 10.0)]);
         let size = found(&["mebibytes"], &[&["2"]]);
         assert_eq!(values(disk_usage, &size), [("file_bytes".into(), 2_097_152.0)]);
-        assert!(values(disk_usage, &Found::default()).is_empty());
+        assert!(values(disk_usage, &TextRows::default()).is_empty());
     }
 
     #[test]
@@ -313,7 +318,7 @@ mod tests {
         sstable_tasks(&tasks, &mut reading);
         let compaction = Task { kind: "compaction".into(), what: "ks.t".into() };
         assert_eq!(reading.tasks, Some(vec![compaction]));
-        sstable_tasks(&Found::default(), &mut reading);
+        sstable_tasks(&TextRows::default(), &mut reading);
         assert_eq!(reading.tasks, Some(vec![]), "nothing goes on");
     }
 

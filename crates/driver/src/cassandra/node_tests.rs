@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::LocalSet;
 
 /// Two nodes that know each other, the second of which has the larger tokens.
-fn two_nodes() -> [(SocketAddr, Arc<std::sync::Mutex<stand_in::Kept>>); 2] {
+fn two_nodes() -> [(SocketAddr, Arc<std::sync::Mutex<stand_in::NodeData>>); 2] {
     let nodes = [node(), node()];
     for (own, other) in [(0, 1), (1, 0)] {
         let tokens = [0, i64::MAX];

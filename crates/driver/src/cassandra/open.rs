@@ -1,9 +1,9 @@
 //! Before the first stage: the cluster, credentials, the keyspace and the table.
 
-use super::answer::Column;
+use super::answer::CqlColumn;
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
-use super::found::Found;
+use super::found::TextRows;
 use super::plan::{CARD, CassandraPlan, TABLE};
 use super::roster::Roster;
 use super::servers::{Beside, Servers};
@@ -35,7 +35,7 @@ impl DriverPlan for CassandraPlan {
 
     /// Connects, authenticates, and finds or creates the table.
     async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
-        let place = TableName::of(self, opening);
+        let place = TablePlace::of(self, opening);
         let servers = Servers {
             hosts: self.hosts(),
             login: self.login.clone(),
@@ -110,7 +110,7 @@ async fn suits(beside: &Beside<'_>, table: &Table, fields: &[String]) -> Result<
             table.name()
         )));
     }
-    let is_field = |it: &&Column| fields.contains(&it.name) && !it.of.is_exact();
+    let is_field = |it: &&CqlColumn| fields.contains(&it.name) && !it.of.is_exact();
     match select.found.iter().find(is_field) {
         None => Ok(()),
         Some(column) => Err(TargetError(format!(
@@ -123,12 +123,12 @@ async fn suits(beside: &Beside<'_>, table: &Table, fields: &[String]) -> Result<
 }
 
 /// Where the rows are.
-struct TableName {
+struct TablePlace {
     keyspace: String,
     table: String,
 }
 
-impl TableName {
+impl TablePlace {
     /// A scratch keyspace gets a new name and the usual table.
     fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
         if let Some(table) = plan.database.name() {
@@ -143,10 +143,10 @@ async fn make(
     beside: &Beside<'_>,
     plan: &CassandraPlan,
     opening: &Opening,
-    place: &TableName,
+    place: &TablePlace,
 ) -> Result<(Table, Option<String>), TargetError> {
     let failed = |trouble: CallError| cannot(plan, &trouble);
-    let TableName { keyspace, table } = place;
+    let TablePlace { keyspace, table } = place;
     let columns = columns(beside, place).await.map_err(failed)?;
     let made = || Table::new(keyspace, table, KEY, fields(opening));
     if !columns.rows.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
@@ -203,7 +203,7 @@ async fn make(
 async fn tables(
     beside: &Beside<'_>,
     plan: &CassandraPlan,
-    place: &TableName,
+    place: &TablePlace,
     usual: Table,
 ) -> Result<Table, TargetError> {
     for statement in &plan.schema {
@@ -225,15 +225,15 @@ async fn tables(
 }
 
 /// The columns of a table; none if there is no table.
-async fn columns(beside: &Beside<'_>, place: &TableName) -> Result<Found, CallError> {
+async fn columns(beside: &Beside<'_>, place: &TablePlace) -> Result<TextRows, CallError> {
     let cql = "SELECT column_name, kind FROM system_schema.columns \
                WHERE keyspace_name = ? AND table_name = ?";
     beside.ask(cql, &[&place.keyspace, &place.table]).await
 }
 
 /// The table with these columns, one of which must be the key.
-fn found(place: &TableName, columns: &Found) -> Result<Table, TargetError> {
-    let TableName { keyspace, table } = place;
+fn found(place: &TablePlace, columns: &TextRows) -> Result<Table, TargetError> {
+    let TablePlace { keyspace, table } = place;
     let of_kind = |wanted: &str| {
         let kind = |column: &&Vec<String>| column.get(1).is_some_and(|kind| kind == wanted);
         columns

@@ -68,7 +68,7 @@ fn is_usual_page(rows: &NonZeroU32) -> bool {
 /// Settings other than the address, with the parameters of the address.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Options {
+struct CassandraOptions {
     read_consistency: Option<Consistency>,
     write_consistency: Option<Consistency>,
     replication: Option<NonZeroU32>,
@@ -78,7 +78,7 @@ struct Options {
     schema: Vec<String>,
 }
 
-impl Options {
+impl CassandraOptions {
     /// Reads a parameter of the address; the error says what is wrong with it.
     fn read(&mut self, name: &str, value: &str) -> Result<(), String> {
         let level = || {
@@ -189,7 +189,7 @@ impl CassandraPlan {
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let parts = AddressParts::of(asked, &CARD)?;
-        let mut options: Options = asked.options(&CARD)?;
+        let mut options: CassandraOptions = asked.options(&CARD)?;
         for Parameter { name, value, .. } in parts.parameters() {
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }

@@ -3,7 +3,7 @@
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, section 3.
 
 /// A value on the wire; `None` is null.
-pub(super) type Value<'a> = Option<&'a [u8]>;
+pub(super) type WireValue<'a> = Option<&'a [u8]>;
 
 /// The rest of a body.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A value, which may be null.
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+    pub(super) fn value(&mut self) -> Option<WireValue<'a>> {
         match self.int()?.cast_signed() {
             length @ 0.. => self.take(length.unsigned_abs() as usize).map(Some),
             _ => Some(None),

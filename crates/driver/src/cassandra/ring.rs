@@ -5,7 +5,7 @@
 //! of one data center are known: there, whatever the replication strategy, the first node from a
 //! token on has a copy.
 
-use super::found::Found;
+use super::found::TextRows;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// The ring as `asked` reports it in its tables `local` and `peers`.
-    pub(super) fn of(asked: &str, local: &Found, peers: &Found) -> Self {
+    pub(super) fn of(asked: &str, local: &TextRows, peers: &TextRows) -> Self {
         let mut ring = Self { nodes: Vec::new(), tokens: Vec::new() };
         ring.add(asked, local.get(0, "host_id"), local.get(0, "tokens"));
         let (_, port) = asked.rsplit_once(':').unwrap_or((asked, "9042"));
@@ -82,9 +82,9 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn found(columns: &[&str], rows: &[&[&str]]) -> Found {
+    fn found(columns: &[&str], rows: &[&[&str]]) -> TextRows {
         let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
-        Found { columns: texts(columns), rows: rows.iter().map(|row| texts(row)).collect() }
+        TextRows { columns: texts(columns), rows: rows.iter().map(|row| texts(row)).collect() }
     }
 
     fn ring(partitioner: &str) -> Ring {

@@ -1,6 +1,6 @@
 //! Rows as documents, and as numbers.
 
-use super::answer::{Column, Row, Rows, checked, malformed};
+use super::answer::{CqlColumn, CqlRows, Row, checked, malformed};
 use super::cql::Table;
 use super::frame::Framing;
 use super::reader::Reader;
@@ -19,8 +19,8 @@ const APPLIED: &str = "[applied]";
 
 /// The names of the columns. Where whole rows are read, the key becomes the document's identifier:
 /// it is not a member of what was written.
-pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Vec<&'a str> {
-    let name = |it: &'a Column| if whole && table.is_key(&it.name) { ID } else { &it.name };
+pub(super) fn names<'a>(columns: &'a [CqlColumn], table: &Table, whole: bool) -> Vec<&'a str> {
+    let name = |it: &'a CqlColumn| if whole && table.is_key(&it.name) { ID } else { &it.name };
     columns.iter().map(name).collect()
 }
 
@@ -28,7 +28,7 @@ pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Ve
 ///
 /// # Errors
 /// Fails if the answer is cut short.
-pub(super) fn first<'a>(rows: &Rows<'a>) -> Result<Row<'a>, CallError> {
+pub(super) fn first<'a>(rows: &CqlRows<'a>) -> Result<Row<'a>, CallError> {
     rows.next(&mut Reader(rows.bytes)).ok_or_else(malformed)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn first<'a>(rows: &Rows<'a>) -> Result<Row<'a>, CallError> {
 ///
 /// # Errors
 /// Fails if they do not.
-pub(super) fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> {
+pub(super) fn has(rows: &CqlRows<'_>, columns: &[CqlColumn]) -> Result<(), CallError> {
     if rows.width() == columns.len() {
         return if rows.are_whole() { Ok(()) } else { Err(malformed()) };
     }
@@ -54,7 +54,7 @@ pub(super) fn is_of(key: &[u8], names: &[&str], row: &Row<'_>) -> bool {
 /// of its type.
 pub(super) fn write(
     names: &[&str],
-    columns: &[Column],
+    columns: &[CqlColumn],
     row: &Row<'_>,
     out: &mut Vec<u8>,
 ) -> Option<()> {
@@ -75,7 +75,7 @@ pub(super) fn write(
 
 /// How many rows were found; none for a write. A write whose condition did not hold is a conflict:
 /// the server then returns what is stored instead.
-pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallError> {
+pub(super) fn counted(rows: &CqlRows<'_>, prepared: &[CqlColumn]) -> Result<u64, CallError> {
     let columns = rows.columns.as_deref().unwrap_or(prepared);
     if columns.first().is_none_or(|it| it.name != APPLIED) {
         has(rows, columns)?;
@@ -105,7 +105,7 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// The rows of some answers as JSON objects, formatted on demand.
 pub(super) fn spelled_later(
     pages: Vec<Vec<u8>>,
-    columns: Rc<[Column]>,
+    columns: Rc<[CqlColumn]>,
     table: &Table,
     whole: bool,
 ) -> Scanned {
@@ -132,8 +132,8 @@ mod tests {
     use super::super::types::Type;
     use super::*;
 
-    fn column(name: &str, of: Type) -> Column {
-        Column { name: name.to_owned(), of }
+    fn column(name: &str, of: Type) -> CqlColumn {
+        CqlColumn { name: name.to_owned(), of }
     }
 
     #[test]

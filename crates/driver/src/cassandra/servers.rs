@@ -1,10 +1,10 @@
 //! How the nodes are reached: addresses, credentials, and the requests beside the load.
 
-use super::answer::{Answer, Prepared, checked, malformed, read};
-use super::found::Found;
+use super::answer::{CqlAnswer, Prepared, checked, malformed, read};
+use super::found::TextRows;
 use super::frame::{Frames, Manner};
 use super::ring::Ring;
-use super::spelled::Bound;
+use super::spelled::BoundValues;
 use super::types::Type;
 use super::{Pipe, trouble};
 use crate::LogIn;
@@ -87,9 +87,9 @@ impl Servers {
 /// Whether an answer means that the connection can be used; `false` if a log-in is required.
 fn is_ready(answer: &[u8]) -> Result<bool, CallError> {
     match read(answer) {
-        Some(Answer::Ready) => Ok(true),
-        Some(Answer::Authenticate) => Ok(false),
-        Some(Answer::Refused(refusal)) => Err(refusal.error()),
+        Some(CqlAnswer::Ready) => Ok(true),
+        Some(CqlAnswer::Authenticate) => Ok(false),
+        Some(CqlAnswer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }
@@ -105,8 +105,8 @@ pub(super) async fn prepare(pipe: &Rc<Pipe>, cql: &str) -> Result<Prepared, Call
     let mut frames = Frames::default();
     frames.prepare(cql);
     match read(&ask(pipe, &frames).await?) {
-        Some(Answer::Prepared(prepared)) => Ok(prepared),
-        Some(Answer::Refused(refusal)) => Err(refusal.error()),
+        Some(CqlAnswer::Prepared(prepared)) => Ok(prepared),
+        Some(CqlAnswer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }
@@ -122,7 +122,7 @@ pub(super) struct Beside<'a> {
 impl Beside<'_> {
     /// The rows that a statement returns, with its values bound as texts. Values that are not texts
     /// are returned as JSON.
-    pub(super) async fn ask(&self, cql: &str, values: &[&str]) -> Result<Found, CallError> {
+    pub(super) async fn ask(&self, cql: &str, values: &[&str]) -> Result<TextRows, CallError> {
         self.ask_within(self.servers.timeout, cql, values).await
     }
 
@@ -131,8 +131,8 @@ impl Beside<'_> {
         timeout: Duration,
         cql: &str,
         values: &[&str],
-    ) -> Result<Found, CallError> {
-        let mut bound = Bound::default();
+    ) -> Result<TextRows, CallError> {
+        let mut bound = BoundValues::default();
         for value in values {
             let _ = bound.push(|out| Type::Text.write(value.as_bytes(), out));
         }
@@ -141,7 +141,10 @@ impl Beside<'_> {
         let asking = ask(&self.pipe, &frames);
         let answer = within(timeout, asking, CallError::clone).await?;
         let rows = checked(&answer)?;
-        rows.map_or_else(|| Ok(Found::default()), |rows| Found::of(&rows).ok_or_else(malformed))
+        rows.map_or_else(
+            || Ok(TextRows::default()),
+            |rows| TextRows::of(&rows).ok_or_else(malformed),
+        )
     }
 
     pub(super) async fn prepare(&self, cql: &str) -> Result<Prepared, CallError> {
@@ -205,5 +208,5 @@ impl Beside<'_> {
 
 /// Whether a refusal only says that the node must prepare the statement again.
 pub(super) fn is_unprepared(answer: &[u8]) -> bool {
-    matches!(read(answer), Some(Answer::Refused(it)) if it.code == trouble::UNPREPARED)
+    matches!(read(answer), Some(CqlAnswer::Refused(it)) if it.code == trouble::UNPREPARED)
 }

@@ -192,7 +192,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
             let is_first = |name: &str| token::token_of(name.as_bytes()) <= 0;
             let (first, second): (Vec<_>, Vec<_>) = names.iter().partition(|it| is_first(it));
             assert!(first.len() > 5 && second.len() > 5);
-            let keys = |kept: &std::sync::Mutex<stand_in::Kept>| {
+            let keys = |kept: &std::sync::Mutex<stand_in::NodeData>| {
                 kept.lock().unwrap().rows.keys().cloned().collect::<std::collections::BTreeSet<_>>()
             };
             assert_eq!(keys(&kept_one), first.iter().map(|it| (*it).clone()).collect());
@@ -221,7 +221,9 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
 }
 
 /// Makes a node stop responding until the returned sender is dropped.
-pub(super) fn held(kept: &Arc<std::sync::Mutex<stand_in::Kept>>) -> std::sync::mpsc::Sender<()> {
+pub(super) fn held(
+    kept: &Arc<std::sync::Mutex<stand_in::NodeData>>,
+) -> std::sync::mpsc::Sender<()> {
     let (holds, is_held) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let kept = kept.clone();

@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 /// A statement with its values.
 #[derive(Debug)]
-pub(super) struct Spelled {
+pub(super) struct SpelledStatement {
     pub(super) cql: String,
     pub(super) statement: Rc<Prepared>,
-    pub(super) bound: Bound,
+    pub(super) bound: BoundValues,
 }
 
-impl Spelled {
+impl SpelledStatement {
     /// The token of the key, if the key is among the values.
     pub(super) fn token(&self) -> Option<i64> {
         match &*self.statement.key {
@@ -34,12 +34,12 @@ impl Spelled {
 
 /// The values of a statement, in the order of its question marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct BoundValues {
     pub(super) bytes: Vec<u8>,
     pub(super) count: u16,
 }
 
-impl Bound {
+impl BoundValues {
     /// Adds the value that `write` appends, if it can be written; `None` otherwise.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
         let start = self.bytes.len();
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_value_that_is_none_is_not_bound() {
-        let mut bound = Bound::default();
+        let mut bound = BoundValues::default();
         assert_eq!(bound.push(|_| None), None);
-        let mut bound = Bound::default();
+        let mut bound = BoundValues::default();
         for value in ["", "b", "cc"] {
             bound.push(|out| Type::Text.write(value.as_bytes(), out));
         }

@@ -26,7 +26,7 @@ pub(super) enum Mood {
 
 /// The data of a node, and its faults.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct NodeData {
     pub(super) rows: BTreeMap<String, BTreeMap<String, String>>,
     /// The statements that it has prepared, by their identifiers.
     prepared: BTreeMap<u32, String>,
@@ -151,7 +151,7 @@ fn values(rest: &mut Reader<'_>) -> Vec<Vec<u8>> {
     (0..count).map(|_| rest.value().unwrap().unwrap_or_default().to_vec()).collect()
 }
 
-impl Kept {
+impl NodeData {
     /// How many statements it has prepared.
     pub(super) fn knows(&self) -> usize {
         self.prepared.len()
@@ -321,7 +321,7 @@ impl Kept {
     }
 }
 
-fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
+fn serve(mut stream: TcpStream, kept: &Mutex<NodeData>) -> Option<()> {
     loop {
         let mut header = [0; HEADER];
         stream.read_exact(&mut header).ok()?;
@@ -341,14 +341,14 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
 }
 
 /// Starts a node; also returns its data.
-pub(super) fn node() -> (SocketAddr, Arc<Mutex<Kept>>) {
+pub(super) fn node() -> (SocketAddr, Arc<Mutex<NodeData>>) {
     node_at(([127, 0, 0, 1], 0).into())
 }
 
-pub(super) fn node_at(address: SocketAddr) -> (SocketAddr, Arc<Mutex<Kept>>) {
+pub(super) fn node_at(address: SocketAddr) -> (SocketAddr, Arc<Mutex<NodeData>>) {
     let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap();
-    let kept = Arc::new(Mutex::new(Kept { page: 100, ..Kept::default() }));
+    let kept = Arc::new(Mutex::new(NodeData { page: 100, ..NodeData::default() }));
     let shared = kept.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {

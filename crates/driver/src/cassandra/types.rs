@@ -356,9 +356,9 @@ fn decimal(digits: i128, scale: i32) -> String {
 }
 
 /// A value of a list, and its type; `None` if the list is cut short.
-type Listed<'a> = Option<(&'a Type, Option<&'a [u8]>)>;
+type ListedValue<'a> = Option<(&'a Type, Option<&'a [u8]>)>;
 
-fn spell_list<'a>(values: impl Iterator<Item = Listed<'a>>, out: &mut Vec<u8>) -> Option<()> {
+fn spell_list<'a>(values: impl Iterator<Item = ListedValue<'a>>, out: &mut Vec<u8>) -> Option<()> {
     out.push(b'[');
     for (place, value) in values.enumerate() {
         let (of, value) = value?;
@@ -372,9 +372,12 @@ fn spell_list<'a>(values: impl Iterator<Item = Listed<'a>>, out: &mut Vec<u8>) -
 }
 
 /// A member, its type and its value; `None` if the answer is cut short.
-type Member<'a> = Option<(String, &'a Type, Option<&'a [u8]>)>;
+type NamedValue<'a> = Option<(String, &'a Type, Option<&'a [u8]>)>;
 
-fn spell_members<'a>(members: impl Iterator<Item = Member<'a>>, out: &mut Vec<u8>) -> Option<()> {
+fn spell_members<'a>(
+    members: impl Iterator<Item = NamedValue<'a>>,
+    out: &mut Vec<u8>,
+) -> Option<()> {
     out.push(b'{');
     for (place, member) in members.enumerate() {
         let (name, of, value) = member?;

@@ -5,7 +5,7 @@ use super::consistency::{Consistency, Serial};
 use super::cql::Table;
 use super::frame::MOST_PAGE;
 use super::servers::Beside;
-use super::spelled::Bound;
+use super::spelled::BoundValues;
 use crate::call::CallError;
 use crate::library::LibraryPen;
 use crate::mistake::Invalid;
@@ -108,8 +108,12 @@ impl Statement {
     ///
     /// # Errors
     /// Fails if a value is not of its type.
-    pub(super) fn bind(&self, statement: &Prepared, pen: &LibraryPen) -> Result<Bound, CallError> {
-        let mut bound = Bound::default();
+    pub(super) fn bind(
+        &self,
+        statement: &Prepared,
+        pen: &LibraryPen,
+    ) -> Result<BoundValues, CallError> {
+        let mut bound = BoundValues::default();
         for (column, place) in statement.wanted.iter().zip(&self.order) {
             let (text, _) = pen.values().get(*place);
             bound.push(|out| column.of.write(text, out)).ok_or_else(|| column.is_not(text))?;

@@ -24,7 +24,7 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
 
 /// The answer to a write, or one row of a bulk answer.
 #[derive(Deserialize)]
-struct Written<'a> {
+struct WriteAnswer<'a> {
     ok: Option<bool>,
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
@@ -34,7 +34,7 @@ struct Written<'a> {
     error: Option<Cow<'a, str>>,
 }
 
-impl Written<'_> {
+impl WriteAnswer<'_> {
     fn id(&self) -> Option<&[u8]> {
         self.id.as_deref().map(str::as_bytes)
     }
@@ -49,7 +49,7 @@ pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     if let Some((revision, [])) = exact_row(body, id) {
         return Ok(revision);
     }
-    let row: Written<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let row: WriteAnswer<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let revision = row_result(&row)?;
     if row.id() == Some(id) { Ok(revision) } else { Err(Failure::Protocol) }
 }
@@ -68,13 +68,13 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 
 fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
-    struct Stored<'a> {
+    struct StoredHead<'a> {
         #[serde(borrow, rename = "_id")]
         id: Cow<'a, str>,
         #[serde(borrow, rename = "_rev")]
         rev: Cow<'a, str>,
     }
-    let stored: Stored<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let stored: StoredHead<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let revision = Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)?;
     if stored.id.as_bytes() == id { Ok(revision) } else { Err(Failure::WrongDocument) }
 }
@@ -95,13 +95,14 @@ pub fn rows(
         return Ok(());
     }
     rows.clear();
-    let parsed: Vec<Written<'_>> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    let in_order = each(names).map(Some).eq(parsed.iter().map(Written::id));
+    let parsed: Vec<WriteAnswer<'_>> =
+        serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let in_order = each(names).map(Some).eq(parsed.iter().map(WriteAnswer::id));
     if in_order {
         rows.extend(parsed.iter().map(row_token));
         return Ok(());
     }
-    let mut by_id: HashMap<&[u8], Vec<&Written<'_>>> = HashMap::with_capacity(parsed.len());
+    let mut by_id: HashMap<&[u8], Vec<&WriteAnswer<'_>>> = HashMap::with_capacity(parsed.len());
     for row in &parsed {
         let Some(id) = row.id() else {
             return Err(row_result(row).err().unwrap_or(Failure::Protocol));
@@ -140,13 +141,13 @@ pub(super) fn failed_rows(
 /// What a bulk answer says about the first document that failed this way.
 pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     #[derive(Deserialize)]
-    struct Row<'a> {
+    struct RefusedRow<'a> {
         #[serde(borrow, flatten)]
-        written: Written<'a>,
+        written: WriteAnswer<'a>,
         #[serde(borrow)]
         reason: Option<Cow<'a, str>>,
     }
-    let rows: Vec<Row<'_>> = serde_json::from_slice(body).ok()?;
+    let rows: Vec<RefusedRow<'_>> = serde_json::from_slice(body).ok()?;
     let row = rows.into_iter().find(|row| row_result(&row.written) == Err(failure))?;
     ErrorBody { error: row.written.error, reason: row.reason }.words()
 }
@@ -163,7 +164,7 @@ pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 #[derive(Deserialize)]
-struct Scanned<'a> {
+struct ScanAnswer<'a> {
     #[serde(borrow)]
     rows: Vec<ScannedRow<'a>>,
 }
@@ -178,7 +179,7 @@ struct ScannedRow<'a> {
 
 /// The documents in an answer to a scan; `None` if it is not such an answer.
 pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
-    let Scanned { rows } = serde_json::from_slice(body).ok()?;
+    let ScanAnswer { rows } = serde_json::from_slice(body).ok()?;
     Some(rows.iter().map(|row| row.doc.get().as_bytes()).collect())
 }
 
@@ -188,7 +189,7 @@ pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
 /// # Errors
 /// [`Failure::Protocol`] if it is not an answer to a scan.
 pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
-    let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let ScanAnswer { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let whole = |row: &ScannedRow<'_>| {
         let (document, id) = (row.doc.get().as_bytes(), row.id.as_bytes());
         exact_head(document, id).is_some() || parsed_document(document, id).is_ok()
@@ -218,11 +219,11 @@ pub fn merge(
     Ok(revision)
 }
 
-fn row_token(row: &Written<'_>) -> Result<Token, Failure> {
+fn row_token(row: &WriteAnswer<'_>) -> Result<Token, Failure> {
     row_result(row).map(Token::from)
 }
 
-fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
+fn row_result(row: &WriteAnswer<'_>) -> Result<Revision, Failure> {
     match row.error.as_deref() {
         Some("conflict") => Err(Failure::Conflict),
         Some("not_found") => Err(Failure::NotFound),

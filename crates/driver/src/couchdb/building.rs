@@ -17,7 +17,7 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A request below the database.
-struct Asked<'a> {
+struct DatabaseRequest<'a> {
     method: &'static str,
     place: &'a str,
     body: &'a [u8],
@@ -41,7 +41,7 @@ impl CouchSession {
         let designs = self.designs.clone();
         let design = designs.get(op.key as usize).ok_or(Failure::Protocol)?;
         let (method, place, body) = design.stored_by();
-        let put = Asked { method, place: &place, body: &body };
+        let put = DatabaseRequest { method, place: &place, body: &body };
         let stored = self.send(&put, pen).await?;
         // The same design document existed before.
         if !matches!(stored.status, 200 | 201 | 202 | 409) {
@@ -64,7 +64,7 @@ impl CouchSession {
         pen: &mut CouchPen,
     ) -> Result<(), Failure> {
         loop {
-            match self.send(&Asked { method, place, body }, pen).await {
+            match self.send(&DatabaseRequest { method, place, body }, pen).await {
                 Ok(Answer { status: 200, .. }) => return Ok(()),
                 Ok(answer) => {
                     return Err(answer::failure(answer.status, self.connection.body()));
@@ -80,12 +80,12 @@ impl CouchSession {
 
     /// How many documents are stored, without design documents; 0 if the server does not say.
     async fn indexed(&mut self, pen: &mut CouchPen) -> Result<u32, Failure> {
-        let database = Asked { method: "GET", place: "", body: b"" };
+        let database = DatabaseRequest { method: "GET", place: "", body: b"" };
         let all = match self.send(&database, pen).await?.status {
             200 => documents(self.connection.body()),
             _ => return Ok(0),
         };
-        let asked = Asked { method: "GET", place: DESIGNS, body: b"" };
+        let asked = DatabaseRequest { method: "GET", place: DESIGNS, body: b"" };
         let designs = match self.send(&asked, pen).await?.status {
             200 => count_any(self.connection.body())?.rows,
             _ => 0,
@@ -97,7 +97,7 @@ impl CouchSession {
     async fn watch(&mut self, info: &str, pen: &mut CouchPen) -> Result<(), Failure> {
         let (mut least, mut since) = (u64::MAX, self.clock.now());
         loop {
-            let asked = Asked { method: "GET", place: info, body: b"" };
+            let asked = DatabaseRequest { method: "GET", place: info, body: b"" };
             let answer = self.send(&asked, pen).await?;
             let left = if answer.status == 200 { pending(self.connection.body()) } else { None };
             // If the server does not report its progress, the index is queried again.
@@ -114,7 +114,11 @@ impl CouchSession {
 
     /// Sends a request below the database, with its own timeout. If the cookie has expired, the
     /// request is sent again with a new one.
-    async fn send(&mut self, asked: &Asked<'_>, pen: &mut CouchPen) -> Result<Answer, Failure> {
+    async fn send(
+        &mut self,
+        asked: &DatabaseRequest<'_>,
+        pen: &mut CouchPen,
+    ) -> Result<Answer, Failure> {
         for _ in 0..2 {
             let now = self.clock.now();
             let mut probe = Probe::new(self.clock, now, now);
@@ -127,7 +131,7 @@ impl CouchSession {
         Err(Failure::Authentication)
     }
 
-    fn request_bytes<'a>(&self, asked: &Asked<'_>, pen: &'a mut CouchPen) -> &'a [u8] {
+    fn request_bytes<'a>(&self, asked: &DatabaseRequest<'_>, pen: &'a mut CouchPen) -> &'a [u8] {
         let head = &mut pen.head;
         head.clear();
         head.extend_from_slice(asked.method.as_bytes());

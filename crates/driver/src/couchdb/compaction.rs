@@ -18,7 +18,7 @@ const IN_MEMORY: &str = "X-Couch-Persist: false\r\n";
 const READABLE: &str = "/_node/_local/_config/smoosh.ignore";
 
 /// The settings that keep a server from compacting the databases of a run, by their paths.
-pub(super) type Held = Arc<Mutex<Vec<String>>>;
+pub(super) type HeldSettings = Arc<Mutex<Vec<String>>>;
 
 /// Fails if the user may not do what the plan requires for compaction.
 pub(super) async fn check(

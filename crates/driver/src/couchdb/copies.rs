@@ -16,9 +16,9 @@ use std::hash::{BuildHasher as _, RandomState};
 const PAGE: usize = 5_000;
 
 /// A revision: its number, and its shortened hash. The greater of two is the winner.
-type Revision = (u64, u128);
+type RankedRevision = (u64, u128);
 /// The documents of one copy of a shard: their ids, shortened, and revisions.
-type Copy = HashMap<u64, Revision>;
+type Copy = HashMap<u64, RankedRevision>;
 
 impl CouchPlan {
     /// Compares the copies of a database with each other. `None` if there is only one of each
@@ -55,7 +55,7 @@ impl CouchPlan {
                 };
                 match read(admin, asked, shard, &hasher).await {
                     Ok(copy) => all.push((node, copy)),
-                    Err(Unread { why, status }) => {
+                    Err(UnreadCopy { why, status }) => {
                         (sum.problem, sum.status) = (Some(why), status);
                     }
                 }
@@ -67,9 +67,9 @@ impl CouchPlan {
 
     /// The administration of the first node that answers, and those of all nodes that do, by the
     /// cluster's names for them.
-    async fn ways(&self, opening: &Opening) -> Result<(Admin, Named), TargetError> {
+    async fn ways(&self, opening: &Opening) -> Result<(Admin, NamedAdmins), TargetError> {
         let mut away = TargetError("there is no server".to_owned());
-        let (mut first, mut own) = (None, Named::new());
+        let (mut first, mut own) = (None, NamedAdmins::new());
         for node in self.all(opening.stand_in.as_ref()) {
             let (admin, welcome) = enter(self, &node, opening, true).await?;
             if let Err(error) = welcome {
@@ -89,7 +89,7 @@ impl CouchPlan {
 }
 
 /// Administrations of nodes, by the cluster's names for them.
-type Named = HashMap<String, Admin>;
+type NamedAdmins = HashMap<String, Admin>;
 
 /// Adds up how much each copy of a shard has and lacks.
 fn compare(all: &[(&str, Copy)], found: &mut BTreeMap<String, NodeCopies>) {
@@ -129,13 +129,13 @@ struct Changed<'a> {
 }
 
 /// Why a copy cannot be read.
-struct Unread {
+struct UnreadCopy {
     why: String,
     /// That of the answer, if it is not the one asked for.
     status: Option<u16>,
 }
 
-impl Unread {
+impl UnreadCopy {
     fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), status: None }
     }
@@ -147,28 +147,28 @@ async fn read(
     node: &str,
     shard: &str,
     hasher: &RandomState,
-) -> Result<Copy, Unread> {
+) -> Result<Copy, UnreadCopy> {
     let (mut copy, mut since) = (Copy::new(), 0);
     loop {
         let path = format!("/_node/{node}/{shard}/_changes?since={since}&limit={PAGE}");
         let answered = admin.request("GET", &path, None).await;
-        let (status, answer) = answered.map_err(|error| Unread::because(error.to_string()))?;
+        let (status, answer) = answered.map_err(|error| UnreadCopy::because(error.to_string()))?;
         if status != 200 {
             let reason = answer["reason"].as_str().unwrap_or("no reason given");
             let why = format!("status {status} ({})", reason.trim_end_matches('.'));
-            return Err(Unread { why, status: Some(status) });
+            return Err(UnreadCopy { why, status: Some(status) });
         }
         let Ok(Changes { results }) = serde_json::from_slice(admin.body()) else {
-            return Err(Unread::because("its answer is not a list of changes"));
+            return Err(UnreadCopy::because("its answer is not a list of changes"));
         };
         let count = results.len();
         for Change { seq, id, changes } in results {
             if seq <= since && since > 0 {
-                return Err(Unread::because("its changes are not in order"));
+                return Err(UnreadCopy::because("its changes are not in order"));
             }
             since = seq;
             let first = changes.first().and_then(|it| revision(&it.rev));
-            let first = first.ok_or_else(|| Unread::because("a change has no revision"))?;
+            let first = first.ok_or_else(|| UnreadCopy::because("a change has no revision"))?;
             copy.insert(hasher.hash_one(&*id), first);
         }
         if count < PAGE {
@@ -178,7 +178,7 @@ async fn read(
 }
 
 /// A revision such as `2-7051cbe5c8faecd085a3fa619e6e6337`.
-fn revision(text: &str) -> Option<Revision> {
+fn revision(text: &str) -> Option<RankedRevision> {
     let (number, hash) = text.split_once('-')?;
     Some((number.parse().ok()?, u128::from_str_radix(hash, 16).ok()?))
 }

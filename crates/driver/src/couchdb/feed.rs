@@ -13,7 +13,7 @@ pub(super) const MOST_TEXT: usize = 64_000_000;
 
 /// A change in an answer, or its end.
 #[derive(Deserialize)]
-struct Row<'a> {
+struct FeedRow<'a> {
     #[serde(borrow)]
     seq: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -37,13 +37,13 @@ struct Leaf<'a> {
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
-    results: Vec<Row<'a>>,
+    results: Vec<FeedRow<'a>>,
     #[serde(borrow)]
     last_seq: &'a RawValue,
 }
 
 /// The change in a row; `None` if it is not a change of a document.
-fn change(row: &Row<'_>, at: Option<Nanos>) -> Option<Change> {
+fn change(row: &FeedRow<'_>, at: Option<Nanos>) -> Option<Change> {
     let revisions = row.changes.iter().filter_map(|leaf| Revision::parse(leaf.rev.as_bytes()));
     let number = revisions.map(|revision| revision.generation).max()?;
     Some(Change { document: document_hash(row.id.as_deref()?.as_bytes()), number, at })
@@ -118,7 +118,7 @@ fn read_line(
     if text.is_empty() {
         return Ok(());
     }
-    let row: Row<'_> = parsed(text)?;
+    let row: FeedRow<'_> = parsed(text)?;
     if let Some(error) = &row.error {
         let reason = row.reason.as_deref().unwrap_or("no reason given");
         return Err(TargetError(format!("the feed ended with {error}: {reason}")));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a number is in `_stats`, below `couchdb` unless it begins with a slash, and what it is.
-type Place = (&'static str, Meter);
+type StatsMeter = (&'static str, Meter);
 
 const DISK: &str = "disk";
 const DOCUMENTS: &str = "documents";
@@ -24,7 +24,7 @@ const PROCESSES: &str = "processes";
 const REQUESTS: &str = "requests";
 
 /// Counts from the start of the node.
-const COUNTS: [Place; 26] = [
+const COUNTS: [StatsMeter; 26] = [
     ("/fsync/count", Meter::rate("fsyncs_per_s", "fsyncs", DISK)),
     ("commits", Meter::rate("commits_per_s", "commits", DISK)),
     (
@@ -87,7 +87,7 @@ const COUNTS: [Place; 26] = [
 ];
 
 /// Numbers that rise and fall, even if `_stats` calls them counters.
-const GAUGES: [Place; 4] = [
+const GAUGES: [StatsMeter; 4] = [
     ("open_databases", Meter::gauge("open_databases", "open shards", "", FILES)),
     ("open_os_files", Meter::gauge("open_os_files", "open files", "", FILES)),
     (
@@ -101,7 +101,7 @@ const GAUGES: [Place; 4] = [
 ];
 
 /// Histograms of the last ten seconds, in milliseconds: their 99th percentile.
-const HISTOGRAMS: [Place; 3] = [
+const HISTOGRAMS: [StatsMeter; 3] = [
     ("/fsync/time", Meter::gauge("fsync_p99_ms", "fsync, p99 of 10 s", "ms", TIMES)),
     ("request_time", Meter::gauge("request_p99_ms", "request, p99 of 10 s", "ms", TIMES)),
     ("db_open_time", Meter::gauge("db_open_p99_ms", "opening a shard, p99 of 10 s", "ms", TIMES)),

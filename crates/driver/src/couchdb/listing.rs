@@ -16,15 +16,15 @@ const PAGE: usize = 10_000;
 
 /// A page of a view.
 #[derive(Deserialize)]
-struct Rows<'a> {
+struct ViewPage<'a> {
     #[serde(borrow)]
-    rows: Vec<Row<'a>>,
+    rows: Vec<ViewRow<'a>>,
     #[serde(default)]
     error: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Row<'a> {
+struct ViewRow<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
@@ -33,17 +33,17 @@ struct Row<'a> {
 
 /// Where the next page begins: the key and the document of the last row, and how many rows with
 /// both of these have been read.
-struct Place {
+struct PageStart {
     key: String,
     id: String,
     seen: usize,
 }
 
-impl Place {
+impl PageStart {
     /// The position after these rows, which follow others that ended at `before`.
-    fn after(rows: &[Row<'_>], before: Option<&Self>) -> Option<Self> {
+    fn after(rows: &[ViewRow<'_>], before: Option<&Self>) -> Option<Self> {
         let last = rows.last()?;
-        let is_same = |row: &&Row<'_>| row.id == last.id && row.key.get() == last.key.get();
+        let is_same = |row: &&ViewRow<'_>| row.id == last.id && row.key.get() == last.key.get();
         let seen = rows.iter().rev().take_while(is_same).count();
         let earlier = before.filter(|before| {
             seen == rows.len() && before.id == last.id && before.key == last.key.get()
@@ -85,12 +85,12 @@ impl CouchSession {
         let (design, view) = (encode_segment(&name.design), encode_segment(&name.view));
         let info = format!("_design/{design}/_info");
         let all = format!("_design/{design}/_view/{view}?reduce=false&limit={PAGE}");
-        let (mut ids, mut place) = (Vec::new(), None::<Place>);
+        let (mut ids, mut place) = (Vec::new(), None::<PageStart>);
         loop {
-            let page = format!("{all}{}", place.as_ref().map(Place::query).unwrap_or_default());
+            let page = format!("{all}{}", place.as_ref().map(PageStart::query).unwrap_or_default());
             self.ask_patiently("GET", &page, b"", &info, pen).await?;
             let body = self.connection.body();
-            let page: Rows<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+            let page: ViewPage<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
             if page.error.is_some() {
                 return Err(answer::failure(500, body));
             }
@@ -98,7 +98,7 @@ impl CouchSession {
             if page.rows.len() < PAGE {
                 return Ok(ids);
             }
-            place = Place::after(&page.rows, place.as_ref());
+            place = PageStart::after(&page.rows, place.as_ref());
         }
     }
 }
@@ -107,7 +107,7 @@ impl CouchSession {
 mod tests {
     use super::*;
 
-    fn rows(text: &str) -> Rows<'_> {
+    fn rows(text: &str) -> ViewPage<'_> {
         serde_json::from_str(text).unwrap()
     }
 
@@ -115,14 +115,14 @@ mod tests {
     fn the_next_page_begins_after_all_rows_that_were_there() {
         let first =
             rows(r#"{"rows":[{"id":"a","key":1},{"id":"b","key":["x"]},{"id":"b","key":["x"]}]}"#);
-        let place = Place::after(&first.rows, None).unwrap();
+        let place = PageStart::after(&first.rows, None).unwrap();
         assert_eq!(place.query(), "&startkey=%5B%22x%22%5D&startkey_docid=b&skip=2");
         // A full page of the same document and key is continued.
         let more = rows(r#"{"rows":[{"id":"b","key":["x"]},{"id":"b","key":["x"]}]}"#);
-        let again = Place::after(&more.rows, Some(&place)).unwrap();
+        let again = PageStart::after(&more.rows, Some(&place)).unwrap();
         assert!(again.query().ends_with("&skip=4"));
         let other = rows(r#"{"rows":[{"id":"b","key":["y"]}]}"#);
-        assert!(Place::after(&other.rows, Some(&again)).unwrap().query().ends_with("&skip=1"));
-        assert!(Place::after(&[], None).is_none());
+        assert!(PageStart::after(&other.rows, Some(&again)).unwrap().query().ends_with("&skip=1"));
+        assert!(PageStart::after(&[], None).is_none());
     }
 }

@@ -104,7 +104,7 @@ pub struct CouchDb {
     /// Whether the database is removed at the end.
     removed: bool,
     /// The settings that keep the server from compacting it.
-    held: compaction::Held,
+    held: compaction::HeldSettings,
     /// Writes without an answer, over all sessions.
     unsettled: Arc<Unsettled>,
 }

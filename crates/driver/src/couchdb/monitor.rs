@@ -25,7 +25,7 @@ const PATIENCE_NS: Nanos = 2 * SECOND_NS;
 const MOST_PAGES: u32 = 10;
 
 /// A question to the nodes.
-struct Asked {
+struct PathQuestion {
     /// Its path; if empty, that of the database.
     path: &'static str,
     every_s: u64,
@@ -35,11 +35,11 @@ struct Asked {
 }
 
 /// A node's own counters come first: its count of requests begins with their first answer.
-const ASKED: [Asked; 4] = [
-    Asked { path: "/_node/_local/_stats", every_s: 2, of_all: false, read: info::stats },
-    Asked { path: "/_node/_local/_system", every_s: 2, of_all: false, read: info::system },
-    Asked { path: "/_active_tasks", every_s: 1, of_all: true, read: info::tasks },
-    Asked { path: "", every_s: 2, of_all: true, read: info::database },
+const ASKED: [PathQuestion; 4] = [
+    PathQuestion { path: "/_node/_local/_stats", every_s: 2, of_all: false, read: info::stats },
+    PathQuestion { path: "/_node/_local/_system", every_s: 2, of_all: false, read: info::system },
+    PathQuestion { path: "/_active_tasks", every_s: 1, of_all: true, read: info::tasks },
+    PathQuestion { path: "", every_s: 2, of_all: true, read: info::database },
 ];
 
 /// A connection to one node.
@@ -141,7 +141,7 @@ impl CouchMonitor {
     }
 
     async fn answer(&mut self, question: usize) -> Result<Reading, NoReading> {
-        let Asked { path, read, .. } = ASKED[question];
+        let PathQuestion { path, read, .. } = ASKED[question];
         let before = self.sent.clone();
         let answer = if path.is_empty() { self.sizes().await } else { self.get(path).await };
         let answer = match answer {
@@ -198,7 +198,7 @@ impl Monitor for CouchMonitor {
     fn questions(&self) -> Vec<Question> {
         // Many databases are asked for less often, so that it costs no more.
         let pages = self.many.as_ref().map_or(1, |many| u64::from(many.pages()));
-        let every_ns = |it: &Asked| {
+        let every_ns = |it: &PathQuestion| {
             let times = if it.path.is_empty() { pages } else { 1 };
             it.every_s * times * SECOND_NS
         };

@@ -83,12 +83,12 @@ pub(super) struct Nodes {
     context: Rc<ShardContext>,
     /// The path of the request that shows whether a node is there: information about the database.
     path: Vec<u8>,
-    known: RefCell<Vec<Known>>,
+    known: RefCell<Vec<NodeState>>,
     own: Weak<Self>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct NodeState {
     gone: bool,
     log: NodeLog,
 }
@@ -100,7 +100,7 @@ impl Nodes {
             all: all.clone(),
             context: context.clone(),
             path: path.as_bytes().to_vec(),
-            known: RefCell::new(vec![Known::default(); all.len()]),
+            known: RefCell::new(vec![NodeState::default(); all.len()]),
             own: own.clone(),
         });
         (0..all.len()).filter(|&node| all[node].is_gone()).for_each(|node| nodes.lose(node));

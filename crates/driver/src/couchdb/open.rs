@@ -4,7 +4,7 @@ use super::database::{There, find, find_soon, make, make_if_missing, remove, siz
 use super::design::{self, Design};
 use super::many::Paths;
 use super::nodes::Node;
-use super::open_many::{self, Found};
+use super::open_many::{self, OpenedDatabases};
 use super::plan::{CouchPlan, NodePlan};
 use super::view_name::ViewName;
 use super::{Admin, AdminError, CouchDb, Credentials, compaction, encode_segment, follower, words};
@@ -99,7 +99,7 @@ async fn open_many(
     mut there: Vec<There>,
 ) -> Result<(CouchDb, ServerFacts), TargetError> {
     let name = plan.database.name_or_new(opening);
-    let Found { paths, open_shards } =
+    let OpenedDatabases { paths, open_shards } =
         open_many::find(plan, opening, spread, &name, &mut there).await?;
     let (server, mut admin, welcome) = there.swap_remove(0);
     let facts = ServerFacts {

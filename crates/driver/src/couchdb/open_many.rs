@@ -21,7 +21,7 @@ const AT_ONCE: usize = 8;
 /// Pauses before retrying a removal that was refused because the server was busy.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
 
-pub(super) struct Found {
+pub(super) struct OpenedDatabases {
     pub(super) paths: Paths,
     pub(super) open_shards: Option<OpenShards>,
 }
@@ -33,11 +33,11 @@ pub(super) async fn find(
     spread: Spread,
     name: &str,
     there: &mut [There],
-) -> Result<Found, TargetError> {
+) -> Result<OpenedDatabases, TargetError> {
     let own_names = plan.database.name().is_none();
     let mut many = Many::new(name, spread, plan.making.query()).with_own_names(own_names);
     if opening.as_it_is {
-        return Ok(Found { paths: Paths::of(many), open_shards: None });
+        return Ok(OpenedDatabases { paths: Paths::of(many), open_shards: None });
     }
     many.one = if plan.database.must_be_new() {
         try_one(&many, there).await?
@@ -45,7 +45,7 @@ pub(super) async fn find(
         find_all(&many, opening, there).await?
     };
     let open_shards = open_shards(&mut there[0].1, &many).await;
-    Ok(Found { paths: Paths::of(many), open_shards })
+    Ok(OpenedDatabases { paths: Paths::of(many), open_shards })
 }
 
 /// Creates and removes one extra database, so that a refusal by the server shows before anything is

@@ -4,13 +4,13 @@
 use super::answer;
 use super::pen::CouchPen;
 use super::session::CouchSession;
-use super::words::{Counted, Spelled, lists, whole};
+use super::words::{Counted, SpelledRequest, lists, whole};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
-use crate::words::{Expect, Found, save, with_sample};
+use crate::words::{Expect, JudgedAnswer, save, with_sample};
 
 impl CouchSession {
-    fn spelled(&self, op: &Op) -> Option<&Spelled> {
+    fn spelled(&self, op: &Op) -> Option<&SpelledRequest> {
         self.own.get(op.kind)?.as_ref()
     }
 
@@ -25,7 +25,9 @@ impl CouchSession {
 
     /// Puts the head in front of the body.
     pub(super) fn add_head(&self, op: &Op, pen: &mut CouchPen) {
-        let Some(Spelled { method, path, headers, body, .. }) = self.spelled(op) else { return };
+        let Some(SpelledRequest { method, path, headers, body, .. }) = self.spelled(op) else {
+            return;
+        };
         pen.payload.mark_body();
         let head = &mut pen.head;
         head.clear();
@@ -69,7 +71,7 @@ impl CouchSession {
         let counted = if is_error { Counted::default() } else { (spelled.count)(body)? };
         let has = |place| lists(body, pen.values.get(place).0);
         let has_document = spelled.document.filter(|_| !is_error).map(has);
-        let mut found = Found { status, rows: counted.rows, has_document, body };
+        let mut found = JudgedAnswer { status, rows: counted.rows, has_document, body };
         // An index that is queried without an update may lack the last write; that is not a
         // failure.
         let outdated = spelled.as_it_is && has_document == Some(false);
@@ -102,6 +104,6 @@ impl CouchSession {
 
 /// What was expected of an answer and what was received, with the beginning of the body.
 #[cold]
-fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
+fn unmet(expect: &Expect, found: &JudgedAnswer<'_>) -> Option<String> {
     expect.unmet(found).map(|words| with_sample(words, found.body))
 }

@@ -90,7 +90,7 @@ const ADMIN: &str = "_admin";
 /// Settings other than the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Options {
+struct CouchDbOptions {
     cached_updates: bool,
     roles: Option<String>,
     ddocs: Vec<Design>,
@@ -126,7 +126,7 @@ impl CouchPlan {
         }
     }
 
-    fn stand_in(asked: &TargetAsked, options: Options) -> Self {
+    fn stand_in(asked: &TargetAsked, options: CouchDbOptions) -> Self {
         Self {
             server: None,
             login: LogIn::default(),
@@ -173,7 +173,7 @@ pub(super) const CARD: Card = Card {
 impl CouchPlan {
     /// Makes a plan from a request for a single server.
     fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let options: Options = asked.options(&CARD)?;
+        let options: CouchDbOptions = asked.options(&CARD)?;
         design::check(&options.ddocs, false, false)?;
         let Some(text) = &asked.address else {
             if options.compaction == CompactionPlan::Auto {
@@ -182,7 +182,7 @@ impl CouchPlan {
             let cure = "give the address of a CouchDB, or leave it out";
             return Err(Invalid::new("--compaction", "the stand-in compacts nothing", cure));
         };
-        let Options { cached_updates, roles, ddocs: designs, .. } = options;
+        let CouchDbOptions { cached_updates, roles, ddocs: designs, .. } = options;
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {

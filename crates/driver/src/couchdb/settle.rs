@@ -38,7 +38,7 @@ enum Became {
 
 /// What an answer to a read says about a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stored<'a> {
+enum StoredState<'a> {
     Document(Revision, &'a [u8]),
     Deleted,
     Missing,
@@ -242,16 +242,16 @@ fn keys<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 }
 
 /// Reads the answer to a read of `id`.
-fn stored<'a>(status: u16, body: &'a [u8], id: &[u8]) -> Stored<'a> {
+fn stored<'a>(status: u16, body: &'a [u8], id: &[u8]) -> StoredState<'a> {
     if status == 200 {
         let read = answer::document(body, id);
-        return read.map_or(Stored::Unclear, |revision| Stored::Document(revision, body));
+        return read.map_or(StoredState::Unclear, |revision| StoredState::Document(revision, body));
     }
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
     match (status, answer["reason"].as_str()) {
-        (404, Some("deleted")) => Stored::Deleted,
-        (404, Some("missing")) => Stored::Missing,
-        _ => Stored::Unclear,
+        (404, Some("deleted")) => StoredState::Deleted,
+        (404, Some("missing")) => StoredState::Missing,
+        _ => StoredState::Unclear,
     }
 }
 
@@ -299,32 +299,32 @@ fn found(
     rows: &mut [Result<Token, Failure>],
 ) -> Option<u32> {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct LookupAnswer<'a> {
         #[serde(borrow)]
-        rows: Vec<Row<'a>>,
+        rows: Vec<LookedUpRow<'a>>,
     }
     #[derive(Deserialize)]
-    struct Row<'a> {
+    struct LookedUpRow<'a> {
         key: String,
-        value: Option<Found>,
+        value: Option<LookedUpValue>,
         #[serde(borrow)]
         doc: Option<&'a RawValue>,
         error: Option<String>,
     }
     #[derive(Deserialize)]
-    struct Found {
+    struct LookedUpValue {
         rev: String,
         #[serde(default)]
         deleted: bool,
     }
     #[derive(Deserialize)]
-    struct Insert<'a> {
+    struct InsertedDocs<'a> {
         #[serde(borrow)]
         docs: Vec<&'a RawValue>,
     }
-    let answer: Answer<'_> = serde_json::from_slice(answer).ok()?;
-    let insert: Insert<'_> = serde_json::from_slice(body).ok()?;
-    let by_key: HashMap<&[u8], &Row<'_>> =
+    let answer: LookupAnswer<'_> = serde_json::from_slice(answer).ok()?;
+    let insert: InsertedDocs<'_> = serde_json::from_slice(body).ok()?;
+    let by_key: HashMap<&[u8], &LookedUpRow<'_>> =
         answer.rows.iter().map(|row| (row.key.as_bytes(), row)).collect();
     let mut absent = 0;
     let documents = each(names).zip(insert.docs).zip(rows);
@@ -346,15 +346,15 @@ fn found(
 }
 
 /// Whether a write of `body` was carried out, judged by what is stored now.
-fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
+fn became(op: &Op, stored: StoredState<'_>, body: &[u8]) -> Became {
     let known = op.token.map(Revision::from);
     let built_on = known.map_or(0, |revision| revision.generation);
     match (op.kind, stored) {
-        (OpKind::Delete, Stored::Deleted) => Became::Done(None),
-        (OpKind::Create, Stored::Missing | Stored::Deleted) => Became::Nothing,
-        (_, Stored::Document(found, _)) if Some(found) == known => Became::Nothing,
+        (OpKind::Delete, StoredState::Deleted) => Became::Done(None),
+        (OpKind::Create, StoredState::Missing | StoredState::Deleted) => Became::Nothing,
+        (_, StoredState::Document(found, _)) if Some(found) == known => Became::Nothing,
         // Compares the content, too: another client may have written on the same revision.
-        (OpKind::Create | OpKind::Update, Stored::Document(found, document))
+        (OpKind::Create | OpKind::Update, StoredState::Document(found, document))
             if found.generation == built_on + 1 && same(document, body) =>
         {
             Became::Done(Some(found))
@@ -378,11 +378,11 @@ mod tests {
         let same = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5,"c":{"d":2}}"#;
         let other = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5,"c":{"d":3}}"#;
         let (old, new) = (revision(2, 1), revision(3, 2));
-        let document = |revision, text| Stored::Document(revision, text);
-        let cases: [(OpKind, Option<Revision>, Stored<'_>, Became); 15] = [
-            (OpKind::Create, None, Stored::Missing, Became::Nothing),
-            (OpKind::Create, None, Stored::Deleted, Became::Nothing),
-            (OpKind::Create, None, Stored::Unclear, Became::Unknown),
+        let document = |revision, text| StoredState::Document(revision, text);
+        let cases: [(OpKind, Option<Revision>, StoredState<'_>, Became); 15] = [
+            (OpKind::Create, None, StoredState::Missing, Became::Nothing),
+            (OpKind::Create, None, StoredState::Deleted, Became::Nothing),
+            (OpKind::Create, None, StoredState::Unclear, Became::Unknown),
             (
                 OpKind::Create,
                 None,
@@ -395,9 +395,9 @@ mod tests {
             (OpKind::Update, Some(old), document(new, same), Became::Done(Some(new))),
             (OpKind::Update, Some(old), document(new, other), Became::Unknown),
             (OpKind::Update, Some(old), document(revision(4, 2), same), Became::Unknown),
-            (OpKind::Update, Some(old), Stored::Deleted, Became::Unknown),
-            (OpKind::Delete, Some(old), Stored::Deleted, Became::Done(None)),
-            (OpKind::Delete, Some(old), Stored::Missing, Became::Unknown),
+            (OpKind::Update, Some(old), StoredState::Deleted, Became::Unknown),
+            (OpKind::Delete, Some(old), StoredState::Deleted, Became::Done(None)),
+            (OpKind::Delete, Some(old), StoredState::Missing, Became::Unknown),
             (OpKind::Delete, Some(old), document(old, same), Became::Nothing),
             (OpKind::Delete, Some(old), document(new, same), Became::Unknown),
         ];
@@ -413,15 +413,15 @@ mod tests {
         let rev = format!("1-{}", "ab".repeat(16));
         let body = format!("{{\"_id\":\"7\",\"_rev\":\"{rev}\"}}");
         let revision = Revision { generation: 1, hash: [0xab; 16] };
-        let document = Stored::Document(revision, body.as_bytes());
+        let document = StoredState::Document(revision, body.as_bytes());
         assert_eq!(stored(200, body.as_bytes(), b"7"), document);
-        assert_eq!(stored(200, body.as_bytes(), b"8"), Stored::Unclear);
+        assert_eq!(stored(200, body.as_bytes(), b"8"), StoredState::Unclear);
         let not_found =
             |reason: &str| format!("{{\"error\":\"not_found\",\"reason\":\"{reason}\"}}");
         for (reason, wanted) in [
-            ("deleted", Stored::Deleted),
-            ("missing", Stored::Missing),
-            ("Database does not exist.", Stored::Unclear),
+            ("deleted", StoredState::Deleted),
+            ("missing", StoredState::Missing),
+            ("Database does not exist.", StoredState::Unclear),
         ] {
             assert_eq!(stored(404, not_found(reason).as_bytes(), b"7"), wanted);
         }

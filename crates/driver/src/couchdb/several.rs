@@ -33,11 +33,11 @@ struct One<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
-    docs: Vec<Found<'a>>,
+    docs: Vec<FoundDoc<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Found<'a> {
+struct FoundDoc<'a> {
     #[serde(borrow)]
     ok: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -82,7 +82,7 @@ pub(super) fn read(
     Ok(())
 }
 
-fn judge(found: &Found<'_>, id: &[u8]) -> Result<Token, Failure> {
+fn judge(found: &FoundDoc<'_>, id: &[u8]) -> Result<Token, Failure> {
     let Some(text) = found.ok.map(|text| text.get().as_bytes()) else {
         let why = found.error.as_ref().and_then(|why| why.error.as_deref());
         return Err(if why == Some("not_found") {

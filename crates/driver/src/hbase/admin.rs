@@ -1,6 +1,6 @@
 //! Requests to the master: tables and their families, HBase's version.
 
-use super::connection::{Connection, Lost, Setback, Settings};
+use super::connection::{Connection, ConnectionSettings, Lost, Setback};
 use super::exception::simple;
 use super::messages::{
     ActiveMaster, ClusterStatusRequest, ClusterStatusResponse, ColumnFamilySchema,
@@ -29,9 +29,9 @@ const RUNNING: i32 = 1;
 
 /// A client of the master.
 #[derive(Debug)]
-pub(super) struct Admin<'a> {
+pub(super) struct MasterClient<'a> {
     seeds: &'a [String],
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a ConnectionSettings,
 }
 
 /// The split points of the YCSB guide's table: `count` of them between user1000 and user9999.
@@ -46,8 +46,11 @@ pub(super) fn split_points(count: u32) -> Vec<String> {
 ///
 /// # Errors
 /// Fails if a certificate cannot be read.
-pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Result<Settings, TargetError> {
-    Ok(Settings {
+pub(super) fn settings(
+    plan: &HBasePlan,
+    opening: &Opening,
+) -> Result<ConnectionSettings, TargetError> {
+    Ok(ConnectionSettings {
         user: plan.user.clone().unwrap_or_else(|| "springload".to_owned()),
         timeout_ns: opening.timeout_ns,
         max_answer: usize::try_from(opening.max_answer).unwrap_or(usize::MAX),
@@ -56,8 +59,8 @@ pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Result<Settings, 
     })
 }
 
-impl<'a> Admin<'a> {
-    pub(super) const fn of(seeds: &'a [String], settings: &'a Settings) -> Self {
+impl<'a> MasterClient<'a> {
+    pub(super) const fn of(seeds: &'a [String], settings: &'a ConnectionSettings) -> Self {
         Self { seeds, settings }
     }
 

@@ -6,7 +6,7 @@
 
 use super::cells::CODEC;
 use super::exception::{cure, describe};
-use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
+use super::frame::{CallAnswer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
 use crate::net::{CLOSED, Tls, Trouble};
@@ -30,7 +30,7 @@ const READ: usize = 64 * 1024;
 const MOST_KEPT: usize = 4 << 20;
 
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct ConnectionSettings {
     /// The user name for HBase's access rules.
     pub(super) user: String,
     /// How long a call may take, in nanoseconds.
@@ -78,7 +78,7 @@ impl From<Lost> for Setback {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
+pub(super) struct CallTimes {
     /// The request was passed to the operating system.
     pub(super) sent: Nanos,
     pub(super) first_byte: Nanos,
@@ -87,14 +87,14 @@ pub(super) struct Times {
 
 /// A call that was sent.
 #[derive(Debug, Default)]
-struct Waiting {
-    times: Cell<Times>,
-    done: RefCell<Option<Result<Answer, Lost>>>,
+struct WaitingCall {
+    times: Cell<CallTimes>,
+    done: RefCell<Option<Result<CallAnswer, Lost>>>,
     waker: RefCell<Option<Waker>>,
 }
 
-impl Waiting {
-    fn end(&self, result: Result<Answer, Lost>) {
+impl WaitingCall {
+    fn end(&self, result: Result<CallAnswer, Lost>) {
         *self.done.borrow_mut() = Some(result);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
@@ -104,13 +104,13 @@ impl Waiting {
 
 #[derive(Debug)]
 struct Shared {
-    settings: Settings,
+    settings: ConnectionSettings,
     /// Calls without an answer.
-    calls: RefCell<HashMap<u32, Rc<Waiting>>>,
+    calls: RefCell<HashMap<u32, Rc<WaitingCall>>>,
     next: Cell<u32>,
     out: RefCell<Vec<u8>>,
     /// The calls in `out`.
-    unsent: RefCell<Vec<Rc<Waiting>>>,
+    unsent: RefCell<Vec<Rc<WaitingCall>>>,
     writer: RefCell<Option<Waker>>,
     lost: RefCell<Option<Lost>>,
     last_read: Cell<Nanos>,
@@ -159,9 +159,9 @@ impl Shared {
                 _ => Ok(()),
             };
         };
-        let answer = Answer::of(header, rest).ok_or_else(broken);
+        let answer = CallAnswer::of(header, rest).ok_or_else(broken);
         let whole = answer.as_ref().map(|_| ()).map_err(Lost::clone);
-        call.times.set(Times { first_byte, last_byte, ..call.times.get() });
+        call.times.set(CallTimes { first_byte, last_byte, ..call.times.get() });
         call.end(answer);
         whole
     }
@@ -185,7 +185,7 @@ impl Connection {
     pub(super) async fn open(
         address: &str,
         service: &str,
-        settings: &Settings,
+        settings: &ConnectionSettings,
     ) -> Result<Self, Lost> {
         let refused = |error: io::Error| Lost::of(Failure::of_connect(&error), &error);
         let stream = TcpStream::connect(address).await.map_err(refused)?;
@@ -204,7 +204,7 @@ impl Connection {
         reads: impl AsyncRead + Unpin + 'static,
         writes: impl AsyncWrite + Unpin + 'static,
         service: &str,
-        settings: &Settings,
+        settings: &ConnectionSettings,
     ) -> Self {
         let header = ConnectionHeader {
             user_info: Some(UserInformation { effective_user: settings.user.clone() }),
@@ -241,13 +241,18 @@ impl Connection {
     }
 
     /// Sends a call. Returns it with its size in bytes.
-    pub(super) fn send(&self, method: &str, message: &impl Message, cells: &[u8]) -> (Call, usize) {
+    pub(super) fn send(
+        &self,
+        method: &str,
+        message: &impl Message,
+        cells: &[u8],
+    ) -> (SentCall, usize) {
         let shared = &self.shared;
         let number = shared.next.get();
         // Negative numbers are for complaints about the connection.
         shared.next.set((number + 1) & (u32::MAX >> 1));
         let timeout_ms = u32::try_from(shared.settings.timeout_ns / 1_000_000).unwrap_or(u32::MAX);
-        let waiting = Rc::<Waiting>::default();
+        let waiting = Rc::<WaitingCall>::default();
         let length = {
             let mut out = shared.out.borrow_mut();
             let before = out.len();
@@ -263,7 +268,7 @@ impl Connection {
                 writer.wake();
             }
         }
-        (Call { number, waiting, shared: shared.clone() }, length)
+        (SentCall { number, waiting, shared: shared.clone() }, length)
     }
 }
 
@@ -282,20 +287,20 @@ fn version() -> VersionInfo {
 
 /// A call that was sent: a future of its answer. Dropping it gives up the call.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct SentCall {
     number: u32,
-    waiting: Rc<Waiting>,
+    waiting: Rc<WaitingCall>,
     shared: Rc<Shared>,
 }
 
-impl Call {
-    pub(super) fn times(&self) -> Times {
+impl SentCall {
+    pub(super) fn times(&self) -> CallTimes {
         self.waiting.times.get()
     }
 }
 
-impl Future for Call {
-    type Output = Result<Answer, Lost>;
+impl Future for SentCall {
+    type Output = Result<CallAnswer, Lost>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(done) = self.waiting.done.borrow_mut().take() {
@@ -306,7 +311,7 @@ impl Future for Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for SentCall {
     fn drop(&mut self) {
         let open = self.shared.calls.borrow_mut().remove(&self.number).is_some();
         if open && self.shared.last_read.get() <= self.times().sent {
@@ -402,7 +407,7 @@ async fn write(shared: Rc<Shared>, mut stream: impl AsyncWrite + Unpin) {
         }
         let sent = shared.settings.clock.now();
         for call in calls {
-            call.times.set(Times { sent, ..call.times.get() });
+            call.times.set(CallTimes { sent, ..call.times.get() });
         }
         if bytes.capacity() <= MOST_KEPT {
             bytes.clear();

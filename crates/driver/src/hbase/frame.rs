@@ -50,7 +50,7 @@ pub(super) fn read_header(frame: &[u8]) -> Option<(ResponseHeader, &[u8])> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct CallAnswer {
     /// The message, preceded by its length, and the cell block.
     bytes: Vec<u8>,
     /// The length of the cell block.
@@ -59,7 +59,7 @@ pub(super) struct Answer {
     pub(super) exception: Option<ExceptionResponse>,
 }
 
-impl Answer {
+impl CallAnswer {
     /// Takes over the rest of a frame. `None` if the header contradicts it.
     pub(super) fn of(header: ResponseHeader, rest: &[u8]) -> Option<Self> {
         let cells =
@@ -122,18 +122,18 @@ mod tests {
         let message = GetResponse { result: Some(RowResult { associated_cell_count: Some(3) }) };
         message.encode_length_delimited(&mut rest).unwrap();
         rest.extend_from_slice(b"cells");
-        let answer = Answer::of(header(5), &rest).unwrap();
+        let answer = CallAnswer::of(header(5), &rest).unwrap();
         assert_eq!((answer.message(), answer.cells()), (Some(message), &b"cells"[..]));
-        let short = Answer::of(header(4), &rest).unwrap();
+        let short = CallAnswer::of(header(4), &rest).unwrap();
         assert_eq!(short.message::<GetResponse>(), None);
-        assert!(Answer::of(header(99), &rest).is_none());
+        assert!(CallAnswer::of(header(99), &rest).is_none());
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_an_answer_or_refused(bytes: Vec<u8>) {
             if let Some((header, rest)) = read_header(&bytes)
-                && let Some(answer) = Answer::of(header, rest)
+                && let Some(answer) = CallAnswer::of(header, rest)
             {
                 let _ = answer.message::<GetResponse>();
                 let _ = answer.cells();

@@ -32,12 +32,12 @@ pub use table::{NewTable, SplitsAsked};
 
 use super::{Monitor, Shard, Target, TargetError};
 use crate::net::ShardContext;
-use admin::Admin;
-use connection::Settings;
+use admin::MasterClient;
+use connection::ConnectionSettings;
 use monitor::HBaseMonitor;
 use prost::bytes::Bytes;
 use regions::{Region, Regions};
-use servers::Servers;
+use servers::RegionServers;
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
@@ -48,12 +48,12 @@ use worker::Cluster;
 /// A table of HBase.
 #[derive(Clone, Debug)]
 pub struct HBase {
-    opened: Arc<Opened>,
+    opened: Arc<OpenedTable>,
 }
 
 /// What was found when the table was opened.
 #[derive(Debug)]
-struct Opened {
+struct OpenedTable {
     seeds: Vec<String>,
     table: Bytes,
     family: Box<[u8]>,
@@ -61,7 +61,7 @@ struct Opened {
     /// Connections per thread and server.
     connections: u32,
     regions: Vec<Region>,
-    settings: Settings,
+    settings: ConnectionSettings,
     /// Whether the table is removed at the end.
     removed: bool,
     own: words::Own,
@@ -83,10 +83,10 @@ impl Target for HBase {
     /// operation.
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HBaseShard> {
         let opened = &*self.opened;
-        let settings = Settings { clock: context.clock(), ..opened.settings.clone() };
+        let settings = ConnectionSettings { clock: context.clock(), ..opened.settings.clone() };
         let shared = Rc::new(Cluster {
             regions: Regions::new(opened.table.clone(), opened.seeds.clone(), &opened.regions),
-            servers: Servers::new(settings),
+            servers: RegionServers::new(settings),
             family: (*opened.family).into(),
             durability: opened.durability.map(Durability::number),
             own: opened.own.clone(),
@@ -112,7 +112,7 @@ impl Target for HBase {
     async fn tear_down(&self) -> Result<bool, TargetError> {
         let opened = &self.opened;
         if opened.removed {
-            Admin::of(&opened.seeds, &opened.settings).remove_table(&opened.table).await?;
+            MasterClient::of(&opened.seeds, &opened.settings).remove_table(&opened.table).await?;
         }
         Ok(opened.removed)
     }

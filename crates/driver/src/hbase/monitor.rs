@@ -2,7 +2,7 @@
 //! hold, and whether they are being compacted.
 
 use super::admin::table_name;
-use super::connection::{Connection, Lost, Setback, Settings};
+use super::connection::{Connection, ConnectionSettings, Lost, Setback};
 use super::messages::{RegionLoad, RegionLoadRequest, RegionLoads};
 use super::regions::ask;
 use super::{HBase, servers};
@@ -87,7 +87,7 @@ pub(super) struct HBaseMonitor {
     /// `host:port`
     server: String,
     table: Bytes,
-    settings: Settings,
+    settings: ConnectionSettings,
     connection: Option<Connection>,
     counts: Counts,
 }
@@ -99,8 +99,10 @@ impl HBaseMonitor {
         let mut servers: Vec<String> = opened.regions.iter().map(|it| it.server.clone()).collect();
         servers.sort_unstable();
         servers.dedup();
-        let settings =
-            Settings { timeout_ns: PATIENCE.as_nanos() as u64, ..opened.settings.clone() };
+        let settings = ConnectionSettings {
+            timeout_ns: PATIENCE.as_nanos() as u64,
+            ..opened.settings.clone()
+        };
         let monitor = |server| Self {
             server,
             table: opened.table.clone(),

@@ -3,15 +3,15 @@
 
 use super::HBasePen;
 use super::cells::{Cell, Cells, MOST_ROW};
-use super::connection::{Call, Setback};
+use super::connection::{SentCall, Setback};
 use super::exception::{Sense, first_line, sense};
-use super::frame::Answer;
+use super::frame::CallAnswer;
 use super::messages::{
     Action, Get, MultiRequest, MultiResponse, NameBytesPair, RegionAction, RegionActionResult,
     ResultOrException,
 };
-use super::regions::Located;
-use super::worker::{Worker, specifier};
+use super::regions::LocatedRegion;
+use super::worker::{HBaseWorker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply, Token};
 use prost::bytes::Bytes;
@@ -19,20 +19,20 @@ use std::rc::Rc;
 
 /// A part of a call: a region with the numbers of its rows.
 struct Part {
-    place: Rc<Located>,
+    place: Rc<LocatedRegion>,
     rows: Vec<u32>,
 }
 
 /// The request for each row.
 #[derive(Clone, Copy)]
-enum Asked<'a> {
+enum RowRequests<'a> {
     /// To store it, as it is in the pen.
     Puts(&'a HBasePen),
     /// To read it.
     Gets(&'a [Bytes]),
 }
 
-impl Asked<'_> {
+impl RowRequests<'_> {
     fn row(&self, number: u32) -> &[u8] {
         match self {
             Self::Puts(pen) => pen.row(number as usize).unwrap_or_default(),
@@ -43,7 +43,7 @@ impl Asked<'_> {
 
 /// The fate of a row.
 #[derive(Clone, Copy)]
-enum Fate {
+enum RowFate {
     /// It is sent again.
     Again,
     /// It was carried out, with this many cells.
@@ -66,14 +66,14 @@ impl Again {
     }
 }
 
-impl Worker {
+impl HBaseWorker {
     pub(super) async fn insert(
         &mut self,
         op: &Op,
         pen: &HBasePen,
         probe: &mut Probe,
     ) -> Result<Reply, Failure> {
-        self.each(Asked::Puts(pen), op.documents, probe).await;
+        self.each(RowRequests::Puts(pen), op.documents, probe).await;
         match self.rows.first().copied() {
             Some(Err(first)) if self.rows.iter().all(|row| *row == Err(first)) => Err(first),
             _ => Ok(Reply::default()),
@@ -89,14 +89,14 @@ impl Worker {
         if !rows.iter().all(|row| (1..=MOST_ROW).contains(&row.len())) {
             return Err(self.invalid_row());
         }
-        let found = self.each(Asked::Gets(rows), rows.len() as u32, probe).await;
+        let found = self.each(RowRequests::Gets(rows), rows.len() as u32, probe).await;
         let answered = std::mem::take(&mut self.rows);
         answered.into_iter().find_map(Result::err).map_or(Ok(found), Err)
     }
 
     /// Sends the requests for rows until each is answered or has failed, and puts the results into
     /// `rows`. Returns how many of the answers have cells.
-    async fn each(&mut self, asked: Asked<'_>, count: u32, probe: &mut Probe) -> u32 {
+    async fn each(&mut self, asked: RowRequests<'_>, count: u32, probe: &mut Probe) -> u32 {
         self.rows.resize(count as usize, Ok(Token::default()));
         let mut open: Vec<u32> = (0..count).collect();
         let (mut found, mut tries) = (0, 0);
@@ -128,7 +128,7 @@ impl Worker {
     async fn grouped(
         &mut self,
         open: &[u32],
-        asked: Asked<'_>,
+        asked: RowRequests<'_>,
         again: &mut Again,
     ) -> Vec<(Rc<str>, Vec<Part>)> {
         let mut groups: Vec<(Rc<str>, Vec<Part>)> = Vec::new();
@@ -164,18 +164,18 @@ impl Worker {
         groups
     }
 
-    fn request(&self, parts: &[Part], asked: Asked<'_>) -> (MultiRequest, Vec<u8>) {
+    fn request(&self, parts: &[Part], asked: RowRequests<'_>) -> (MultiRequest, Vec<u8>) {
         let mut cells = Vec::new();
         let mut action = |number: u32, index: u32| {
             let mut action = Action { index: Some(index), ..Action::default() };
             match asked {
-                Asked::Puts(pen) => {
+                RowRequests::Puts(pen) => {
                     let (block, count) = pen.document(number as usize);
                     cells.extend_from_slice(block);
                     let row = Bytes::copy_from_slice(asked.row(number));
                     action.mutation = Some(self.mutation(row, count));
                 }
-                Asked::Gets(rows) => {
+                RowRequests::Gets(rows) => {
                     let row = rows[number as usize].clone();
                     action.get = Some(Get { row, column: vec![self.column(&[])] });
                 }
@@ -200,9 +200,9 @@ impl Worker {
     /// Notes the results for the rows of a call. Returns how many have cells in the answer.
     async fn receive(
         &mut self,
-        call: Call,
+        call: SentCall,
         parts: &[Part],
-        asked: Asked<'_>,
+        asked: RowRequests<'_>,
         again: &mut Again,
         probe: &mut Probe,
     ) -> u32 {
@@ -217,7 +217,7 @@ impl Worker {
             Err(failure) => {
                 // It is unknown which of them were carried out.
                 let lost = matches!(failure, Failure::Reset | Failure::Timeout);
-                let stored = matches!(asked, Asked::Puts(_));
+                let stored = matches!(asked, RowRequests::Puts(_));
                 self.all(parts, if lost && stored { Failure::Unanswered } else { failure });
                 return 0;
             }
@@ -241,9 +241,9 @@ impl Worker {
             let fates = self.fates(&result, part, asked, &mut cells, again);
             for (&number, fate) in part.rows.iter().zip(fates) {
                 match fate {
-                    Fate::Again => again.rows.push(number),
-                    Fate::Done(cells) => found += u32::from(cells > 0),
-                    Fate::Failed(failure) => self.rows[number as usize] = Err(failure),
+                    RowFate::Again => again.rows.push(number),
+                    RowFate::Done(cells) => found += u32::from(cells > 0),
+                    RowFate::Failed(failure) => self.rows[number as usize] = Err(failure),
                 }
             }
         }
@@ -255,10 +255,10 @@ impl Worker {
         &mut self,
         result: &RegionActionResult,
         Part { place, rows }: &Part,
-        asked: Asked<'_>,
+        asked: RowRequests<'_>,
         cells: &mut Cells<'_>,
         again: &mut Again,
-    ) -> Vec<Fate> {
+    ) -> Vec<RowFate> {
         let mut fates = vec![None; rows.len()];
         if let Some(exception) = &result.exception {
             fates.fill(Some(self.fate(exception, place, again)));
@@ -275,26 +275,31 @@ impl Worker {
             }
         }
         let missing = || "no answer to all rows".to_owned();
-        let known = |fate: Option<Fate>| {
-            fate.unwrap_or_else(|| Fate::Failed(self.failed(Failure::Protocol, missing())))
+        let known = |fate: Option<RowFate>| {
+            fate.unwrap_or_else(|| RowFate::Failed(self.failed(Failure::Protocol, missing())))
         };
         fates.into_iter().map(known).collect()
     }
 
     /// Takes the cells of an answer, which must be those of `wanted`.
-    fn taken(&mut self, row: &ResultOrException, wanted: &[u8], cells: &mut Cells<'_>) -> Fate {
+    fn taken(&mut self, row: &ResultOrException, wanted: &[u8], cells: &mut Cells<'_>) -> RowFate {
         let family = &*self.shared.family;
         let other = |cell: Cell<'_>| cell.row != wanted || cell.family != family;
         let own: Vec<_> = cells.by_ref().take(announced(row) as usize).flatten().collect();
         if own.iter().copied().any(other) {
             let reason = "not the row that was asked for".to_owned();
-            return Fate::Failed(self.failed(Failure::WrongDocument, reason));
+            return RowFate::Failed(self.failed(Failure::WrongDocument, reason));
         }
-        Fate::Done(announced(row))
+        RowFate::Done(announced(row))
     }
 
     /// The consequence of an exception for a row, or for a whole region.
-    fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Located>, again: &mut Again) -> Fate {
+    fn fate(
+        &mut self,
+        exception: &NameBytesPair,
+        place: &Rc<LocatedRegion>,
+        again: &mut Again,
+    ) -> RowFate {
         let text = exception.value.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let said = first_line(&exception.name, &text);
         match sense(&exception.name) {
@@ -302,12 +307,12 @@ impl Worker {
             Sense::NotYet => {}
             Sense::Later => {
                 again.said = said;
-                return Fate::Again;
+                return RowFate::Again;
             }
-            Sense::Failed(failure) => return Fate::Failed(self.failed(failure, said)),
+            Sense::Failed(failure) => return RowFate::Failed(self.failed(failure, said)),
         }
         again.wait(said);
-        Fate::Again
+        RowFate::Again
     }
 }
 
@@ -320,7 +325,7 @@ fn announced(row: &ResultOrException) -> u32 {
 }
 
 /// Whether an answer has exactly the cells that its rows announce.
-fn has_all(answer: &Answer, results: &[RegionActionResult]) -> bool {
+fn has_all(answer: &CallAnswer, results: &[RegionActionResult]) -> bool {
     let rows = results.iter().flat_map(|result| &result.result_or_exception);
     let said: u64 = rows.map(|row| u64::from(announced(row))).sum();
     let count = |count, cell: Option<_>| cell.map(|_| count + 1);

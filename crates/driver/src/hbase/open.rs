@@ -1,15 +1,15 @@
 //! Before the first stage: the cluster, the table and its regions.
 
-use super::admin::{Admin, cannot, of_hbase, settings, split_points};
+use super::admin::{MasterClient, cannot, of_hbase, settings, split_points};
 use super::binding::BINDING;
-use super::connection::{Connection, Lost, Setback, Settings};
+use super::connection::{Connection, ConnectionSettings, Lost, Setback};
 use super::messages::{Column, Get, GetRequest, GetResponse};
 use super::plan::{CARD, HBasePlan};
 use super::regions::{Region, all, ask, locate_meta};
-use super::servers::{CLIENT, Servers};
+use super::servers::{CLIENT, RegionServers};
 use super::words::{self, Own};
 use super::worker::specifier;
-use super::{HBase, Opened};
+use super::{HBase, OpenedTable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, mixed_up};
 use crate::op::Failure;
@@ -41,10 +41,10 @@ impl DriverPlan for HBasePlan {
         let own = Own::new(&opening.operations, words::spell)?;
         let settings = settings(self, opening)?;
         let seeds = self.seeds();
-        let admin = Admin::of(&seeds, &settings);
+        let admin = MasterClient::of(&seeds, &settings);
         // Servers that are away, or are not HBase, are reported before any request is sent.
         let timeout = Duration::from_nanos(opening.timeout_ns);
-        let servers = Servers::new(settings.clone());
+        let servers = RegionServers::new(settings.clone());
         let meta = LocalSet::new()
             .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
             .await
@@ -81,7 +81,7 @@ impl DriverPlan for HBasePlan {
             created,
             ..ServerFacts::default()
         };
-        let opened = Opened {
+        let opened = OpenedTable {
             seeds,
             table,
             family: family.as_bytes().into(),
@@ -136,7 +136,7 @@ async fn told_apart(plan: &HBasePlan) -> Option<String> {
 async fn find(
     plan: &HBasePlan,
     opening: &Opening,
-    admin: &Admin<'_>,
+    admin: &MasterClient<'_>,
     table: &Bytes,
     meta: &str,
 ) -> Result<(String, Vec<Region>), TargetError> {
@@ -157,7 +157,7 @@ async fn find(
 async fn family(
     plan: &HBasePlan,
     opening: &Opening,
-    admin: &Admin<'_>,
+    admin: &MasterClient<'_>,
     table: &Bytes,
 ) -> Result<String, TargetError> {
     let name = String::from_utf8_lossy(table);
@@ -187,9 +187,9 @@ async fn look(
     table: &Bytes,
     family: &str,
     meta: &str,
-    settings: &Settings,
+    settings: &ConnectionSettings,
 ) -> Result<Vec<Region>, Setback> {
-    let servers = Servers::new(settings.clone());
+    let servers = RegionServers::new(settings.clone());
     let meta: Rc<str> = meta.into();
     loop {
         let regions = all(table, MOST_REGIONS, &meta, &servers).await?;
@@ -205,7 +205,11 @@ async fn look(
 }
 
 /// Reads a row, which need not exist.
-async fn probe(region: &Region, family: &str, settings: &Settings) -> Result<(), Setback> {
+async fn probe(
+    region: &Region,
+    family: &str,
+    settings: &ConnectionSettings,
+) -> Result<(), Setback> {
     let connection = Connection::open(&region.server, CLIENT, settings).await?;
     let family = Bytes::copy_from_slice(family.as_bytes());
     let row =

@@ -3,13 +3,13 @@
 use super::cells::{Cell, Cells};
 use super::connection::{Connection, Lost, Setback};
 use super::exception::{Sense, describe, sense};
-use super::frame::Answer;
+use super::frame::CallAnswer;
 use super::messages::{
     Column, MetaLocations, Nothing, RegionInfo, RegionSpecifier, Scan, ScanRequest, ScanResponse,
     ServerName,
 };
 use super::seeds::first_of;
-use super::servers::{REGISTRY, Servers};
+use super::servers::{REGISTRY, RegionServers};
 use crate::op::Failure;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -48,7 +48,7 @@ impl Region {
 
 /// A region, with the address of its server, which all regions there share.
 #[derive(Debug)]
-pub(super) struct Located {
+pub(super) struct LocatedRegion {
     pub(super) region: Region,
     pub(super) server: Rc<str>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Regions {
     /// Servers that know where `hbase:meta` is.
     seeds: Vec<String>,
     /// By first row.
-    known: RefCell<BTreeMap<Bytes, Rc<Located>>>,
+    known: RefCell<BTreeMap<Bytes, Rc<LocatedRegion>>>,
     /// The server of `hbase:meta`. The session that holds the lock asks; others wait for the
     /// result.
     asking: Mutex<Option<Rc<str>>>,
@@ -72,14 +72,14 @@ impl Regions {
         let mut place = |region: &Region| {
             let server = servers.entry(region.server.clone());
             let server = server.or_insert_with_key(|server| server.as_str().into()).clone();
-            (region.start.clone(), Rc::new(Located { region: region.clone(), server }))
+            (region.start.clone(), Rc::new(LocatedRegion { region: region.clone(), server }))
         };
         let known = RefCell::new(known.iter().map(&mut place).collect());
         Self { table, seeds, known, asking: Mutex::new(None) }
     }
 
     /// The region of this row, if it is known.
-    pub(super) fn known(&self, row: &[u8]) -> Option<Rc<Located>> {
+    pub(super) fn known(&self, row: &[u8]) -> Option<Rc<LocatedRegion>> {
         use std::ops::Bound::{Included, Unbounded};
         let known = self.known.borrow();
         let (_, place) = known.range::<[u8], _>((Unbounded, Included(row))).next_back()?;
@@ -101,7 +101,7 @@ impl Regions {
 
     /// Forgets a region that was not where it was supposed to be. A region found since then is
     /// kept.
-    pub(super) fn forget(&self, stale: &Rc<Located>) {
+    pub(super) fn forget(&self, stale: &Rc<LocatedRegion>) {
         let mut known = self.known.borrow_mut();
         if known.get(&stale.region.start).is_some_and(|place| Rc::ptr_eq(place, stale)) {
             known.remove(&stale.region.start);
@@ -109,7 +109,11 @@ impl Regions {
     }
 
     /// The region of this row, looked up if it is not known.
-    pub(super) async fn find(&self, row: &[u8], servers: &Servers) -> Result<Rc<Located>, Setback> {
+    pub(super) async fn find(
+        &self,
+        row: &[u8],
+        servers: &RegionServers,
+    ) -> Result<Rc<LocatedRegion>, Setback> {
         if let Some(place) = self.known(row) {
             return Ok(place);
         }
@@ -130,13 +134,13 @@ impl Regions {
     }
 
     /// Adds a region, which replaces all that it overlaps.
-    fn learn(&self, region: Region) -> Rc<Located> {
+    fn learn(&self, region: Region) -> Rc<LocatedRegion> {
         let mut known = self.known.borrow_mut();
         known.retain(|_, place| !place.region.overlaps(&region));
         let shared = known.values().map(|place| &place.server).find(|it| ***it == *region.server);
         let server = shared.cloned().unwrap_or_else(|| region.server.as_str().into());
         let start = region.start.clone();
-        let place = Rc::new(Located { region, server });
+        let place = Rc::new(LocatedRegion { region, server });
         known.insert(start, place.clone());
         place
     }
@@ -148,7 +152,7 @@ pub(super) fn address(server: &ServerName) -> String {
 }
 
 /// The answer, unless it is an exception.
-pub(super) fn accepted(answer: Answer) -> Result<Answer, Setback> {
+pub(super) fn accepted(answer: CallAnswer) -> Result<CallAnswer, Setback> {
     let Some(exception) = &answer.exception else { return Ok(answer) };
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     Err(match sense(class) {
@@ -173,12 +177,15 @@ fn broken(reason: &str) -> Setback {
 }
 
 /// Asks the seeds where `hbase:meta` is.
-pub(super) async fn locate_meta(seeds: &[String], servers: &Servers) -> Result<String, Setback> {
+pub(super) async fn locate_meta(
+    seeds: &[String],
+    servers: &RegionServers,
+) -> Result<String, Setback> {
     let timeout_ns = servers.settings.timeout_ns;
     first_of(seeds, timeout_ns, async |seed| meta_by(seed, servers).await).await
 }
 
-async fn meta_by(seed: &str, servers: &Servers) -> Result<String, Setback> {
+async fn meta_by(seed: &str, servers: &RegionServers) -> Result<String, Setback> {
     let registry = Connection::open(seed, REGISTRY, &servers.settings).await?;
     let found: MetaLocations = ask(&registry, "GetMetaRegionLocations", &Nothing {}).await?;
     let first = found
@@ -197,7 +204,7 @@ async fn closest(
     table: &Bytes,
     row: &[u8],
     meta: &Rc<str>,
-    servers: &Servers,
+    servers: &RegionServers,
 ) -> Result<Region, Setback> {
     // Sorts after every region that begins at this row, whose names continue with a number.
     let from = [table, &b","[..], row, b",:"].concat();
@@ -216,7 +223,7 @@ pub(super) async fn all(
     table: &Bytes,
     most: usize,
     meta: &Rc<str>,
-    servers: &Servers,
+    servers: &RegionServers,
 ) -> Result<Vec<Region>, Setback> {
     /// Rows in one answer.
     const AT_ONCE: u32 = 1_000;
@@ -254,7 +261,7 @@ async fn read_meta(
     scan: Scan,
     rows: u32,
     meta: &Rc<str>,
-    servers: &Servers,
+    servers: &RegionServers,
 ) -> Result<(Vec<(Bytes, Option<Region>)>, bool), Setback> {
     let request = ScanRequest {
         region: Some(RegionSpecifier { kind: 1, value: Bytes::from_static(b"hbase:meta,,1") }),

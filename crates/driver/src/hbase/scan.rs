@@ -2,12 +2,12 @@
 
 use super::HBasePen;
 use super::cells::{Cell, Cells};
-use super::frame::Answer;
+use super::frame::CallAnswer;
 use super::messages::{ColumnPrefixFilter, Filter, Scan, ScanRequest, ScanResponse};
-use super::regions::Located;
+use super::regions::LocatedRegion;
 use super::rows;
 use super::words::Range;
-use super::worker::{Worker, specifier};
+use super::worker::{HBaseWorker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply};
 use prost::Message as _;
@@ -16,7 +16,7 @@ use prost::bytes::Bytes;
 /// The most rows that are requested at once.
 const AT_ONCE: u32 = 1_000;
 
-impl Worker {
+impl HBaseWorker {
     /// Reads rows until there are as many as requested, or no more.
     pub(super) async fn scan(
         &mut self,
@@ -57,7 +57,7 @@ impl Worker {
                 ..Scan::default()
             };
             let mut end = Bytes::new();
-            let first = |place: &Located| {
+            let first = |place: &LocatedRegion| {
                 end = place.region.end.clone();
                 let request = ScanRequest {
                     region: Some(specifier(&place.region.name)),
@@ -96,7 +96,7 @@ impl Worker {
     /// Checks the rows of an answer and keeps them.
     fn take_rows(
         &mut self,
-        answer: Answer,
+        answer: CallAnswer,
         range: &Range,
         from: &[u8],
         most: u32,
@@ -149,7 +149,7 @@ fn column_prefix(prefix: &Bytes) -> Filter {
 /// The last row, or nothing if there are no rows. `None` if the rows are not in order from `from`
 /// on, their number is not the one announced, or they have cells that are not the table's `own`.
 fn checked<'a>(
-    answer: &'a Answer,
+    answer: &'a CallAnswer,
     counts: &[u32],
     from: &[u8],
     own: impl Fn(&Cell<'_>) -> bool,
@@ -170,7 +170,7 @@ fn checked<'a>(
     cells.next().is_none().then_some(last)
 }
 
-fn documents(answer: &Answer, counts: &[u32]) -> Vec<Vec<u8>> {
+fn documents(answer: &CallAnswer, counts: &[u32]) -> Vec<Vec<u8>> {
     let mut cells = Cells::of(answer.cells()).flatten();
     let document = |&count: &u32| {
         let mut out = vec![b'{'];

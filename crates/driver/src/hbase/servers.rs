@@ -1,6 +1,6 @@
 //! The connections of one thread: a few to each server, opened on first use.
 
-use super::connection::{Connection, Lost, Settings};
+use super::connection::{Connection, ConnectionSettings, Lost};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,17 +16,17 @@ pub(super) const ADMIN: &str = "AdminService";
 pub(super) const MASTER: &str = "MasterService";
 
 /// The place for one connection. The session that holds the lock connects; others wait.
-type Seat = Rc<(RefCell<Option<Rc<Connection>>>, Mutex<()>)>;
+type ConnectionSlot = Rc<(RefCell<Option<Rc<Connection>>>, Mutex<()>)>;
 
 #[derive(Debug)]
-pub(super) struct Servers {
-    pub(super) settings: Settings,
+pub(super) struct RegionServers {
+    pub(super) settings: ConnectionSettings,
     /// By address and number.
-    seats: RefCell<HashMap<(Rc<str>, u32), Seat>>,
+    seats: RefCell<HashMap<(Rc<str>, u32), ConnectionSlot>>,
 }
 
-impl Servers {
-    pub(super) fn new(settings: Settings) -> Self {
+impl RegionServers {
+    pub(super) fn new(settings: ConnectionSettings) -> Self {
         Self { settings, seats: RefCell::default() }
     }
 

@@ -1,7 +1,7 @@
 //! One session: one operation at a time, on the connections that its thread shares.
 
 use super::HBasePen;
-use super::worker::{Cluster, Standing, Worker};
+use super::worker::{Cluster, HBaseWorker, Standing};
 use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::net::{Deadline, ShardContext, rest_after};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// A session on a table of HBase.
 #[derive(Debug)]
 pub struct HBaseSession {
-    worker: Worker,
+    worker: HBaseWorker,
     deadline: Deadline,
     clock: Clock,
     /// Consecutive operations that found no connection.
@@ -22,7 +22,7 @@ pub struct HBaseSession {
 
 impl HBaseSession {
     pub(super) fn new(shared: Rc<Cluster>, number: u32, context: &Rc<ShardContext>) -> Self {
-        let worker = Worker::new(shared, number);
+        let worker = HBaseWorker::new(shared, number);
         Self { worker, deadline: context.register(), clock: context.clock(), failed: 0 }
     }
 
@@ -75,7 +75,7 @@ impl Session for HBaseSession {
             probe.mark_failed();
         }
         self.failed = if result.is_err_and(Failure::unconnected) { self.failed + 1 } else { 0 };
-        let Worker { wire, bytes, .. } = self.worker;
+        let HBaseWorker { wire, bytes, .. } = self.worker;
         Outcome { result, bytes, wire }
     }
 

@@ -60,7 +60,7 @@ impl Held {
 
 /// What the servers share.
 #[derive(Debug, Default)]
-pub(super) struct Cluster {
+pub(super) struct StandInCluster {
     /// `host:port` of each server.
     pub(super) servers: Vec<String>,
     /// Where the regions are.
@@ -86,7 +86,7 @@ pub(super) struct Cluster {
 }
 
 /// The cluster, as shared by the test and its servers.
-pub(super) type Handle = Rc<RefCell<Cluster>>;
+pub(super) type Handle = Rc<RefCell<StandInCluster>>;
 
 /// Starts `count` servers; all regions are on the first.
 pub(super) async fn start(count: usize, regions: &[(&'static str, &'static str)]) -> Handle {
@@ -228,7 +228,7 @@ fn refusal(header: &RequestHeader, class: &str) -> Vec<u8> {
 
 const NOT_SERVING: &str = "NotServingRegionException";
 
-impl Cluster {
+impl StandInCluster {
     /// What to send now that there is another answer: nothing until there are enough.
     fn answers_with(&mut self, answer: Vec<u8>) -> Vec<u8> {
         self.waiting.push(answer);

@@ -1,7 +1,7 @@
 //! A table to be created by a command, with its split points.
 
 use super::HBasePlan;
-use super::admin::{Admin, cannot, settings, split_points};
+use super::admin::{MasterClient, cannot, settings, split_points};
 use super::plan::MOST_SPLITS;
 use crate::mistake::{Flagged, Invalid};
 use crate::{DatabasePlan, DriverPlan as _, Opening, TargetAsked, TargetError};
@@ -68,7 +68,8 @@ impl NewTable {
     /// Fails if it could not be created, or a table of this name already exists.
     pub async fn create(&self, opening: &Opening, may_exist: bool) -> Result<bool, TargetError> {
         let (settings, seeds) = (settings(&self.plan, opening)?, self.plan.seeds());
-        let (admin, table) = (Admin::of(&seeds, &settings), Bytes::from(self.name().to_owned()));
+        let (admin, table) =
+            (MasterClient::of(&seeds, &settings), Bytes::from(self.name().to_owned()));
         let found = admin.families(&table).await;
         let found = found
             .map_err(|trouble| cannot(&format!("reach HBase at {}", seeds.join(", ")), &trouble))?;

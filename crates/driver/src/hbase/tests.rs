@@ -1,11 +1,11 @@
 //! Tests the driver against a small HBase: regions that move, servers that are silent, hang up or
 //! lie.
 
-use super::connection::Settings;
+use super::connection::ConnectionSettings;
 use super::regions::{Region, all, locate_meta};
-use super::servers::Servers;
+use super::servers::RegionServers;
 use super::stand_in::{Fault, Handle, Held, TABLE, start};
-use super::{HBase, HBasePen, HBasePlan, HBaseSession, HBaseShard, Opened};
+use super::{HBase, HBasePen, HBasePlan, HBaseSession, HBaseShard, OpenedTable};
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::net::ShardContext;
@@ -48,7 +48,7 @@ impl Bench {
 
     /// The same with plan-defined operations.
     async fn with(cluster: &Handle, timeout_ns: u64, own: &[OperationPlan]) -> Self {
-        let settings = Settings {
+        let settings = ConnectionSettings {
             user: "test".to_owned(),
             timeout_ns,
             max_answer: 1 << 20,
@@ -57,7 +57,7 @@ impl Bench {
         };
         let seeds = vec![cluster.borrow().servers[0].clone()];
         let table = Bytes::from_static(TABLE.as_bytes());
-        let opened = Opened {
+        let opened = OpenedTable {
             regions: regions(&seeds, &table, &settings).await,
             seeds,
             table,
@@ -115,8 +115,8 @@ impl Bench {
     }
 }
 
-async fn regions(seeds: &[String], table: &Bytes, settings: &Settings) -> Vec<Region> {
-    let servers = Servers::new(settings.clone());
+async fn regions(seeds: &[String], table: &Bytes, settings: &ConnectionSettings) -> Vec<Region> {
+    let servers = RegionServers::new(settings.clone());
     let meta = locate_meta(seeds, &servers).await.unwrap();
     all(table, 100, &Rc::from(meta), &servers).await.unwrap()
 }

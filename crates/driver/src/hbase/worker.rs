@@ -5,16 +5,16 @@
 
 use super::HBasePen;
 use super::cells::Cells;
-use super::connection::{Call, Lost, Setback};
+use super::connection::{Lost, SentCall, Setback};
 use super::exception::{Sense, describe, sense};
-use super::frame::Answer;
+use super::frame::CallAnswer;
 use super::messages::{
     Column, Get, GetRequest, GetResponse, MutateRequest, MutateResponse, Mutation, RegionSpecifier,
 };
-use super::regions::{Located, Regions};
+use super::regions::{LocatedRegion, Regions};
 use super::rows;
-use super::servers::Servers;
-use super::words::{Own, Spelled};
+use super::servers::RegionServers;
+use super::words::{Own, SpelledOperation};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::rest_after;
 use crate::op::{Failure, Op, OpKind, Reply, Token};
@@ -33,7 +33,7 @@ const DELETE: i32 = 3;
 #[derive(Debug)]
 pub(super) struct Cluster {
     pub(super) regions: Regions,
-    pub(super) servers: Servers,
+    pub(super) servers: RegionServers,
     pub(super) family: Rc<[u8]>,
     /// The durability's number in the protocol; `None` leaves it to the table.
     pub(super) durability: Option<i32>,
@@ -53,7 +53,7 @@ pub(super) enum Standing {
 }
 
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct HBaseWorker {
     pub(super) shared: Rc<Cluster>,
     /// Which of the connections to a server it uses.
     pub(super) number: u32,
@@ -65,12 +65,12 @@ pub(super) struct Worker {
     pub(super) document: Vec<u8>,
     /// The answers to the last scan with the number of cells in each row, and its rows in JSON once
     /// they are requested.
-    pub(super) scanned: Vec<(Answer, Vec<u32>)>,
+    pub(super) scanned: Vec<(CallAnswer, Vec<u32>)>,
     pub(super) scanned_json: OnceCell<Vec<Vec<u8>>>,
     pub(super) reasons: Vec<(Failure, String)>,
 }
 
-impl Worker {
+impl HBaseWorker {
     pub(super) fn new(shared: Rc<Cluster>, number: u32) -> Self {
         Self {
             shared,
@@ -129,8 +129,8 @@ impl Worker {
     async fn own(&mut self, op: &Op, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
         let shared = self.shared.clone();
         let rows = match shared.own.get(op.kind).ok_or(Failure::Rejected)? {
-            Spelled::Scan(scan) => self.rows_of(&scan.range(pen), probe).await?,
-            Spelled::MultiGet(get) => self.read_rows(&get.rows(pen), probe).await?,
+            SpelledOperation::Scan(scan) => self.rows_of(&scan.range(pen), probe).await?,
+            SpelledOperation::MultiGet(get) => self.read_rows(&get.rows(pen), probe).await?,
         };
         let reply = shared.own.reply(op.kind, rows.into());
         reply.map_err(|words| self.failed(Failure::Unexpected, words))
@@ -139,7 +139,7 @@ impl Worker {
     async fn get(&mut self, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
         let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
         let get = Get { row: row.clone(), column: vec![self.column(&pen.wanted)] };
-        let send = |place: &Located| {
+        let send = |place: &LocatedRegion| {
             ("Get", GetRequest { region: specifier(&place.region.name), get: get.clone() })
         };
         let answer = self.call(&row, send, &[], probe).await?;
@@ -173,7 +173,7 @@ impl Worker {
             _ => pen.document(0),
         };
         let mutation = self.mutation(row.clone(), count);
-        let send = |place: &Located| {
+        let send = |place: &LocatedRegion| {
             let region = specifier(&place.region.name);
             ("Mutate", MutateRequest { region, mutation: mutation.clone() })
         };
@@ -206,10 +206,10 @@ impl Worker {
     pub(super) async fn call<M: Message>(
         &mut self,
         row: &[u8],
-        mut request: impl FnMut(&Located) -> (&'static str, M),
+        mut request: impl FnMut(&LocatedRegion) -> (&'static str, M),
         cells: &[u8],
         probe: &mut Probe,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<CallAnswer, Failure> {
         let mut tries = 0;
         loop {
             let found = match self.shared.regions.known(row) {
@@ -233,7 +233,7 @@ impl Worker {
         }
     }
 
-    pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<Located>, Setback> {
+    pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<LocatedRegion>, Setback> {
         Box::pin(self.shared.regions.find(row, &self.shared.servers)).await
     }
 
@@ -244,7 +244,7 @@ impl Worker {
         message: &impl Message,
         cells: &[u8],
         probe: &mut Probe,
-    ) -> Result<Call, Failure> {
+    ) -> Result<SentCall, Failure> {
         let servers = &self.shared.servers;
         let connection = match servers.open_connection(server, self.number) {
             Some(connection) => {
@@ -272,10 +272,10 @@ impl Worker {
     /// The answer to a call; the inner error is the message of a server that could not accept it.
     pub(super) async fn answer(
         &mut self,
-        mut call: Call,
-        place: &Rc<Located>,
+        mut call: SentCall,
+        place: &Rc<LocatedRegion>,
         probe: &mut Probe,
-    ) -> Result<Result<Answer, String>, Failure> {
+    ) -> Result<Result<CallAnswer, String>, Failure> {
         let ended = (&mut call).await;
         let times = call.times();
         let answer = match ended {

@@ -26,7 +26,7 @@ use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions, Trouble, reach};
 use crate::op::Failure;
 use carrier::Seats;
-use request::Spelled;
+use request::PreparedRequest;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -47,9 +47,9 @@ pub struct Http(Arc<Common>);
 struct Common {
     servers: Vec<Arc<Server>>,
     /// What requests have besides their paths.
-    kinds: Vec<Spelled>,
+    kinds: Vec<PreparedRequest>,
     requests: Requests,
-    log_in: Vec<(Spelled, LogInText)>,
+    log_in: Vec<(PreparedRequest, LogInText)>,
     settings: Settings,
     tls: TlsOptions,
     /// The number of the next session.
@@ -80,7 +80,7 @@ impl Http {
         settings: Settings,
         tls: TlsOptions,
     ) -> Self {
-        let prepare = |request: Request| Spelled::new(request, &servers, &settings);
+        let prepare = |request: Request| PreparedRequest::new(request, &servers, &settings);
         let kinds = kinds.into_iter().map(prepare).collect();
         let log_in = log_in.into_iter().map(|(request, text)| (prepare(request), text)).collect();
         Self(Arc::new(Common {
@@ -128,7 +128,7 @@ impl Http {
 
 impl Common {
     /// The request in this place of the list, and its path if that is not part of its text.
-    fn request(&self, place: usize) -> (&Spelled, &str) {
+    fn request(&self, place: usize) -> (&PreparedRequest, &str) {
         // The workload goes through a list of the same length.
         let (kind, path) = self.requests.parts(place).unwrap_or_default();
         (&self.kinds[kind], path)

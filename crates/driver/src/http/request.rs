@@ -161,7 +161,7 @@ fn is_idempotent(method: &str) -> bool {
 /// One request to make: the first, or one after a redirect.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop<'a> {
-    pub(super) prepared: &'a Spelled,
+    pub(super) prepared: &'a PreparedRequest,
     pub(super) target: &'a [u8],
     /// The lines of its own headers.
     pub(super) headers: &'a [u8],
@@ -170,7 +170,7 @@ pub(super) struct Hop<'a> {
 /// What a redirect asks for.
 #[derive(Debug)]
 pub(super) struct Redirect {
-    pub(super) prepared: Spelled,
+    pub(super) prepared: PreparedRequest,
     pub(super) target: Vec<u8>,
     /// Whether the body is sent again.
     pub(super) with_body: bool,
@@ -178,7 +178,7 @@ pub(super) struct Redirect {
 
 /// An entry, ready to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Spelled {
+pub(super) struct PreparedRequest {
     pub(super) request: Request,
     /// The result of [`Settings::write_head`].
     pub(super) head: Vec<u8>,
@@ -187,7 +187,7 @@ pub(super) struct Spelled {
     resend: bool,
 }
 
-impl Spelled {
+impl PreparedRequest {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
         settings.write_head(&servers[request.server], &request, true, &mut head);

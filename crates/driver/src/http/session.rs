@@ -3,7 +3,7 @@
 use super::carrier::{Carrier, Seats};
 use super::cookies::Cookies;
 use super::pen::HttpPen;
-use super::request::{Hop, Redirect, Request, Spelled, judge};
+use super::request::{Hop, PreparedRequest, Redirect, Request, judge};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
 use crate::http1::{Answer, Exchange, Noted, Payload, decoded, header_values};
@@ -128,7 +128,7 @@ impl HttpSession {
         let body_bytes = payload.body().len();
         payload.mark_body();
         self.context.buffers().with_head(|head| {
-            Spelled::write_head(hop, &cookies, body_bytes, head);
+            PreparedRequest::write_head(hop, &cookies, body_bytes, head);
             payload.prepend(head);
         });
         self.last = server;
@@ -223,7 +223,7 @@ impl HttpSession {
         self.shared.settings.write_head(&at, &request, listed, &mut head);
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
-        let prepared = Spelled::with_head(request, head, &self.shared.settings);
+        let prepared = PreparedRequest::with_head(request, head, &self.shared.settings);
         Ok(Some(Redirect { prepared, target, with_body: !get }))
     }
 

@@ -1,6 +1,6 @@
 //! Keeps the names and documents of a request until its client encodes them.
 
-use crate::kept::{Names, Wanted};
+use crate::kept::{KeptNames, Wanted};
 use crate::op::{Fields, Pen, Token};
 use crate::values::Values;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub enum Form {
 #[derive(Debug, Default)]
 pub struct LibraryPen {
     form: Form,
-    names: Names,
+    names: KeptNames,
     text: Vec<u8>,
     /// The fields of all documents.
     fields: Vec<(Range<usize>, Range<usize>)>,

@@ -16,20 +16,20 @@ pub(super) const CARDS: &[Word] = &[Word {
 
 /// A line, cut into pieces, and the values that it needs.
 #[derive(Clone, Debug)]
-pub(super) struct Spelled {
+pub(super) struct SpelledLine {
     pub(super) line: Pieces,
     pub(super) holes: Holes,
 }
 
-pub(super) type Own = words::Own<Spelled>;
+pub(super) type Own = words::Own<SpelledLine>;
 
 /// Spells the line of an operation.
 ///
 /// # Errors
 /// Fails if the operation is invalid.
-pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
+pub(super) fn spell(operation: &OperationPlan) -> Result<SpelledLine, Invalid> {
     let word = word_of(operation, CARDS, "this protocol")?;
-    let spelled = || -> Result<Spelled, Wrong> {
+    let spelled = || -> Result<SpelledLine, Wrong> {
         operation.only_rows()?;
         let text = operation.text(EXAMPLE)?;
         if text.is_empty() || text.contains('\n') {
@@ -37,7 +37,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
         }
         let (mut line, mut holes) = (Pieces::default(), Holes::default());
         line.plain(text, false, &mut holes).map_err(|error| malformed(&error))?;
-        Ok(Spelled { line, holes })
+        Ok(SpelledLine { line, holes })
     };
     spelled().map_err(|(problem, cure)| {
         let flag = flag_of(operation.name.name());

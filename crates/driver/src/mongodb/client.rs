@@ -10,7 +10,7 @@ use ::mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use ::mongodb::error::{Error, ErrorKind};
 use std::rc::Rc;
 
-enum Request {
+enum MongoRequest {
     /// No request can be made.
     Wrong(CallError),
     /// Finds documents: the filter, and the fields.
@@ -32,16 +32,16 @@ enum Request {
 pub(super) struct MongoClient {
     pool: Rc<Pool>,
     collection: Option<Collection<RawDocumentBuf>>,
-    request: Request,
+    request: MongoRequest,
 }
 
 impl MongoClient {
     pub(super) fn new(pool: Rc<Pool>) -> Self {
-        let request = Request::Wrong(Failure::Rejected.into());
+        let request = MongoRequest::Wrong(Failure::Rejected.into());
         Self { pool, collection: None, request }
     }
 
-    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Request, CallError> {
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<MongoRequest, CallError> {
         let (binary, upsert) = (self.pool.binary, self.pool.upsert);
         let mut names = pen.names().map(text);
         let name = names.next().unwrap_or(Ok(""))?;
@@ -56,22 +56,24 @@ impl MongoClient {
                 let all = pen.names().enumerate();
                 let all = all.map(|(place, name)| whole(place, text(name)?));
                 if upsert {
-                    return Ok(Request::ReplaceAll(all.collect::<Result<_, _>>()?));
+                    return Ok(MongoRequest::ReplaceAll(all.collect::<Result<_, _>>()?));
                 }
                 let raw = all.map(|document| raw(&document?));
-                Request::InsertAll(raw.collect::<Result<_, _>>()?)
+                MongoRequest::InsertAll(raw.collect::<Result<_, _>>()?)
             }
-            OpKind::Create if op.overwrite => Request::Set(this(), members(pen, 0, binary)?, true),
-            OpKind::Create if upsert => Request::Replace(this(), raw(&whole(0, name)?)?, true),
-            OpKind::Create => Request::Insert(raw(&whole(0, name)?)?),
+            OpKind::Create if op.overwrite => {
+                MongoRequest::Set(this(), members(pen, 0, binary)?, true)
+            }
+            OpKind::Create if upsert => MongoRequest::Replace(this(), raw(&whole(0, name)?)?, true),
+            OpKind::Create => MongoRequest::Insert(raw(&whole(0, name)?)?),
             OpKind::Update if pen.is_partial() => {
-                Request::Set(this(), members(pen, 0, binary)?, false)
+                MongoRequest::Set(this(), members(pen, 0, binary)?, false)
             }
-            OpKind::Update => Request::Replace(this(), raw(&whole(0, name)?)?, false),
-            OpKind::Delete => Request::Delete(this()),
+            OpKind::Update => MongoRequest::Replace(this(), raw(&whole(0, name)?)?, false),
+            OpKind::Delete => MongoRequest::Delete(this()),
             kind if kind.is_own() => {
                 let command = self.pool.target.own.get(kind).ok_or(Failure::Rejected)?;
-                Request::Own(command.of(pen)?)
+                MongoRequest::Own(command.of(pen)?)
             }
             _ => {
                 let wanted = pen.wanted().iter().map(|field| (field.clone(), Bson::Int32(1)));
@@ -85,7 +87,7 @@ impl MongoClient {
                 } else {
                     this()
                 };
-                Request::Find(filter, projection)
+                MongoRequest::Find(filter, projection)
             }
         })
     }
@@ -96,13 +98,13 @@ impl MongoClient {
         let batch = Batch { count: pen.names().len(), ordered: self.pool.target.order.stops() };
         probe.mark_send();
         let request =
-            std::mem::replace(&mut self.request, Request::Wrong(Failure::Rejected.into()));
+            std::mem::replace(&mut self.request, MongoRequest::Wrong(Failure::Rejected.into()));
         let answer = match request {
-            Request::Wrong(trouble) => {
+            MongoRequest::Wrong(trouble) => {
                 found.requests = 0;
                 return Err(trouble);
             }
-            Request::Own(command) => {
+            MongoRequest::Own(command) => {
                 let (database, name) = (collection.client(), collection.name());
                 let database = database.database(&self.pool.target.database);
                 let rows = words::carry_out(&database, name, command, found).await;
@@ -110,32 +112,32 @@ impl MongoClient {
                 let own = &self.pool.target.own;
                 return own.reply(op.kind, rows?).map_err(CallError::unexpected);
             }
-            Request::Find(filter, projection) => {
+            MongoRequest::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;
                 probe.mark_received();
                 return Ok(fetched(brought?, op, pen, found)?);
             }
-            Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
-            Request::InsertAll(documents) => {
+            MongoRequest::Insert(document) => collection.insert_one(document).await.map(|_| 1),
+            MongoRequest::InsertAll(documents) => {
                 let answer = collection.insert_many(documents).ordered(batch.ordered).await;
                 probe.mark_received();
                 return inserted(answer.err(), batch, found);
             }
-            Request::Replace(filter, document, upsert) => {
+            MongoRequest::Replace(filter, document, upsert) => {
                 let replaced = collection.replace_one(filter, document).upsert(upsert).await;
                 replaced.map(|it| it.matched_count + u64::from(it.upserted_id.is_some()))
             }
-            Request::ReplaceAll(documents) => {
+            MongoRequest::ReplaceAll(documents) => {
                 let answer = self.pool.replace_all(documents).await;
                 probe.mark_received();
                 let answer = answer.map_err(|error| trouble::of(&error))?;
                 return replaced(&answer, batch, found);
             }
-            Request::Set(filter, fields, upsert) => {
+            MongoRequest::Set(filter, fields, upsert) => {
                 let set = collection.update_one(filter, doc! {"$set": fields}).upsert(upsert).await;
                 set.map(|it| it.matched_count + u64::from(it.upserted_id.is_some()))
             }
-            Request::Delete(filter) => {
+            MongoRequest::Delete(filter) => {
                 collection.delete_one(filter).await.map(|it| it.deleted_count)
             }
         };
@@ -167,7 +169,7 @@ impl Client for MongoClient {
     }
 
     fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
-        self.request = self.spell(op, pen).unwrap_or_else(Request::Wrong);
+        self.request = self.spell(op, pen).unwrap_or_else(MongoRequest::Wrong);
     }
 
     fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
@@ -265,27 +267,27 @@ fn inserted(error: Option<Error>, batch: Batch, found: &mut Found) -> Result<Rep
         return Err(trouble::of_concern(&error));
     }
     let refused = many.write_errors.unwrap_or_default();
-    let refused = refused.into_iter().map(|it| Refused::new(it.index, it.code, it.message));
+    let refused = refused.into_iter().map(|it| RefusedDocument::new(it.index, it.code, it.message));
     Ok(rows(refused, batch, found))
 }
 
 /// A document that was refused.
-struct Refused {
+struct RefusedDocument {
     /// In its batch.
     place: usize,
     error: CallError,
 }
 
-impl Refused {
+impl RefusedDocument {
     fn new(place: usize, code: i32, words: impl Into<String>) -> Self {
         Self { place, error: CallError::new(trouble::of_code(code), words) }
     }
 }
 
 /// The outcome of each document of a batch, some of which were refused.
-fn rows(refused: impl Iterator<Item = Refused>, batch: Batch, found: &mut Found) -> Reply {
+fn rows(refused: impl Iterator<Item = RefusedDocument>, batch: Batch, found: &mut Found) -> Reply {
     let mut refusals: Vec<Option<CallError>> = vec![None; batch.count];
-    for Refused { place, error } in refused {
+    for RefusedDocument { place, error } in refused {
         if let Some(refusal) = refusals.get_mut(place) {
             *refusal = Some(error);
         }
@@ -316,7 +318,7 @@ fn replaced(answer: &Document, batch: Batch, found: &mut Found) -> Result<Reply,
     let refused = answer.get_array("writeErrors").cloned().unwrap_or_default();
     let refused = refused.iter().filter_map(Bson::as_document).filter_map(|it| {
         let place = usize::try_from(it.get_i32("index").ok()?).ok()?;
-        Some(Refused::new(place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?))
+        Some(RefusedDocument::new(place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?))
     });
     Ok(rows(refused, batch, found))
 }
@@ -343,7 +345,10 @@ mod tests {
     fn refused_documents_are_known_by_their_places() {
         let stored = Ok(Token::default());
         let mut found = Found::default();
-        let refused = [Refused::new(1, 11_000, "E11000 duplicate key"), Refused::new(9, 1, "")];
+        let refused = [
+            RefusedDocument::new(1, 11_000, "E11000 duplicate key"),
+            RefusedDocument::new(9, 1, ""),
+        ];
         rows(refused.into_iter(), Batch { count: 3, ordered: false }, &mut found);
         assert_eq!(found.rows, [stored, Err(Failure::Conflict), stored]);
         let (mut found, batch) = (Found::default(), Batch { count: 2, ordered: false });

@@ -81,7 +81,7 @@ impl BulkOrder {
 /// Settings other than the address.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Options {
+struct MongoDbOptions {
     binary: bool,
     upsert: bool,
     ordered: bool,
@@ -160,7 +160,7 @@ impl MongoPlan {
         if parts.hosts.is_empty() {
             return Err(wrong("no host"));
         }
-        let mut own: Options = asked.options(&CARD)?;
+        let mut own: MongoDbOptions = asked.options(&CARD)?;
         let options = own.read(&parts).map_err(|problem| wrong(&problem))?;
         let (parent, collection) = parts.path.split_once('/').unwrap_or((parts.path, ""));
         if collection.contains('/') {
@@ -216,7 +216,7 @@ impl MongoPlan {
     }
 }
 
-impl Options {
+impl MongoDbOptions {
     /// Reads the driver's own options in the address, and returns the others, which are for the
     /// library.
     fn read(&mut self, address: &AddressParts<'_>) -> Result<String, String> {

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 
 /// The server's data, and the requests it received.
 #[derive(Default)]
-struct Kept {
+struct ServerData {
     documents: BTreeMap<String, Document>,
     /// The commands, without those that the library sends to maintain its connections.
     heard: Vec<String>,
@@ -38,7 +38,7 @@ struct Kept {
     status: Document,
 }
 
-impl Kept {
+impl ServerData {
     fn answer(&mut self, command: &Document) -> Document {
         let (name, collection) = command.iter().next().unwrap();
         let list = |name: &str| command.get_array(name).cloned().unwrap_or_default();
@@ -211,9 +211,9 @@ fn reply(to: i32, answer: &Document, old: bool) -> Vec<u8> {
     [head, between, document].concat()
 }
 
-fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
+fn server() -> (SocketAddr, Arc<Mutex<ServerData>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());
+    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<ServerData>>::default());
     let all = kept.clone();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {

@@ -6,9 +6,7 @@ use crate::library::{CallError, Found, LibraryPen};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::values::{Holes, Pieces, Values};
-use crate::words::{
-    OperationPlan, Own as Spelled, Word, Wrong, flag_of, malformed, refused, word_of,
-};
+use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, refused, word_of};
 use crate::{TargetError, library::within};
 use ::mongodb::Database;
 use ::mongodb::bson::{Bson, Document, doc};
@@ -49,7 +47,7 @@ pub(super) struct Command {
     pub(super) holes: Holes,
 }
 
-pub(super) type Own = Spelled<Command>;
+pub(super) type Own = crate::words::Own<Command>;
 
 /// Spells the command of an operation on a collection.
 ///

@@ -21,7 +21,7 @@ const MOST_READS: u32 = 256;
 
 /// Requests that were sent together, or a single request that has a number.
 #[derive(Debug)]
-struct Entry {
+struct SentEntry {
     /// Differs from that of all others on the connection.
     id: u64,
     number: u16,
@@ -61,7 +61,7 @@ pub(super) struct Inner<P> {
     pub(super) out: Vec<u8>,
     written: usize,
     /// The entries still waiting for answers, in the order of their requests.
-    queue: VecDeque<Entry>,
+    queue: VecDeque<SentEntry>,
     /// How many entries at the end of the queue have requests in `out`.
     unsent: usize,
     /// Whether a session is about to send `out`.
@@ -135,7 +135,7 @@ impl<P: Protocol> Inner<P> {
             P::number(&mut self.out[start..], number);
         }
         self.added += 1;
-        self.queue.push_back(Entry { id: self.added, number, place, waiting: waiting.clone() });
+        self.queue.push_back(SentEntry { id: self.added, number, place, waiting: waiting.clone() });
         self.unsent += 1;
     }
 

@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A blocking look-up of the addresses of a host and a port.
 type LookUp = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-type Found = Result<Vec<SocketAddr>, String>;
+type FoundAddresses = Result<Vec<SocketAddr>, String>;
 
 /// Look-ups in progress, by host and port.
-type UnderWay = HashMap<(String, u16), watch::Receiver<Option<Found>>>;
+type UnderWay = HashMap<(String, u16), watch::Receiver<Option<FoundAddresses>>>;
 
 /// Looks up names, each only once at a time for all threads of a run.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Names {
 
     /// A receiver of the result of the look-up of a name, which is started unless it is in
     /// progress.
-    fn news(&self, name: &str, port: u16) -> io::Result<watch::Receiver<Option<Found>>> {
+    fn news(&self, name: &str, port: u16) -> io::Result<watch::Receiver<Option<FoundAddresses>>> {
         let wanted = (name.to_owned(), port);
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(news) = under_way.get(&wanted) {

@@ -7,7 +7,7 @@ const MOST_LINE: usize = 64 * 1024;
 
 /// Why bytes are not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum BadAnswer {
     /// They violate the protocol.
     Malformed,
     /// The answer is larger than the limit.
@@ -30,26 +30,26 @@ impl Scan {
     ///
     /// # Errors
     /// Fails if it is not an answer, or has more than `most` bytes.
-    pub fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, Wrong> {
+    pub fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, BadAnswer> {
         self.open = self.open.max(1);
         while self.open > 0 {
             if self.at > most {
-                return Err(Wrong::TooLarge);
+                return Err(BadAnswer::TooLarge);
             }
             let Some(line) = line(&bytes[self.at.min(bytes.len())..])? else { return Ok(None) };
             let after = self.at + line.len() + 2;
-            let (kind, rest) = line.split_first().ok_or(Wrong::Malformed)?;
+            let (kind, rest) = line.split_first().ok_or(BadAnswer::Malformed)?;
             match kind {
                 b'+' | b'-' | b':' | b',' | b'(' | b'#' | b'_' => self.open -= 1,
                 b'$' | b'=' | b'!' => {
                     self.at = match length(rest)? {
                         None => after,
-                        Some(length) if length > most as u64 => return Err(Wrong::TooLarge),
+                        Some(length) if length > most as u64 => return Err(BadAnswer::TooLarge),
                         Some(length) => {
                             let end = after + length as usize;
                             let Some(closing) = bytes.get(end..end + 2) else { return Ok(None) };
                             if closing != b"\r\n" {
-                                return Err(Wrong::Malformed);
+                                return Err(BadAnswer::Malformed);
                             }
                             end + 2
                         }
@@ -61,19 +61,19 @@ impl Scan {
                 b'%' => self.more(length(rest)?.unwrap_or(0), 2, 1)?,
                 // The value to which the attributes belong is still to come.
                 b'|' => self.more(length(rest)?.unwrap_or(0), 2, 0)?,
-                _ => return Err(Wrong::Malformed),
+                _ => return Err(BadAnswer::Malformed),
             }
             self.at = after;
         }
         let length = self.at;
         *self = Self::default();
-        if length > most { Err(Wrong::TooLarge) } else { Ok(Some(length)) }
+        if length > most { Err(BadAnswer::TooLarge) } else { Ok(Some(length)) }
     }
 
     /// Counts a list of `count` elements of `each` values, which is itself this many values.
-    fn more(&mut self, count: u64, each: u64, itself: u64) -> Result<(), Wrong> {
+    fn more(&mut self, count: u64, each: u64, itself: u64) -> Result<(), BadAnswer> {
         let values = count.checked_mul(each).and_then(|more| self.open.checked_add(more));
-        self.open = values.ok_or(Wrong::TooLarge)? - itself;
+        self.open = values.ok_or(BadAnswer::TooLarge)? - itself;
         Ok(())
     }
 }
@@ -86,8 +86,8 @@ impl Protocol for Scan {
             CallError::new(
                 Failure::Protocol,
                 match wrong {
-                    Wrong::Malformed => "the answer is not one of Redis's protocol",
-                    Wrong::TooLarge => "the answer is larger than --max-answer",
+                    BadAnswer::Malformed => "the answer is not one of Redis's protocol",
+                    BadAnswer::TooLarge => "the answer is larger than --max-answer",
                 },
             )
         })
@@ -99,21 +99,21 @@ impl Protocol for Scan {
 }
 
 /// The line at the beginning, without its end; `None` if the end has not arrived.
-fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Wrong> {
+fn line(bytes: &[u8]) -> Result<Option<&[u8]>, BadAnswer> {
     let end = bytes.iter().take(MOST_LINE).position(|&byte| byte == b'\r');
     match end {
-        None if bytes.len() >= MOST_LINE => Err(Wrong::Malformed),
+        None if bytes.len() >= MOST_LINE => Err(BadAnswer::Malformed),
         None => Ok(None),
         Some(end) => match bytes.get(end + 1) {
             None => Ok(None),
             Some(b'\n') => Ok(Some(&bytes[..end])),
-            Some(_) => Err(Wrong::Malformed),
+            Some(_) => Err(BadAnswer::Malformed),
         },
     }
 }
 
 /// The number of bytes or elements; `None` for the null of RESP 2.
-fn length(text: &[u8]) -> Result<Option<u64>, Wrong> {
+fn length(text: &[u8]) -> Result<Option<u64>, BadAnswer> {
     if text == b"-1" {
         return Ok(None);
     }
@@ -122,7 +122,7 @@ fn length(text: &[u8]) -> Result<Option<u64>, Wrong> {
         if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit) }
     };
     let number = text.iter().try_fold(0, append).filter(|_| !text.is_empty());
-    number.map(Some).ok_or(Wrong::Malformed)
+    number.map(Some).ok_or(BadAnswer::Malformed)
 }
 
 use crate::call::CallError;
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     /// The length of the answer at the beginning.
-    fn end(bytes: &[u8]) -> Result<Option<usize>, Wrong> {
+    fn end(bytes: &[u8]) -> Result<Option<usize>, BadAnswer> {
         Scan::default().step(bytes, 1_000)
     }
 
@@ -318,15 +318,15 @@ mod tests {
             "*-2\r\n",
             "*18446744073709551616\r\n",
         ] {
-            assert_eq!(end(bytes.as_bytes()), Err(Wrong::Malformed), "{bytes:?}");
+            assert_eq!(end(bytes.as_bytes()), Err(BadAnswer::Malformed), "{bytes:?}");
         }
         let endless = vec![b'+'; MOST_LINE];
-        assert_eq!(end(&endless), Err(Wrong::Malformed));
+        assert_eq!(end(&endless), Err(BadAnswer::Malformed));
         for bytes in ["$1001\r\n", "*9223372036854775807\r\n%9223372036854775807\r\n"] {
-            assert_eq!(end(bytes.as_bytes()), Err(Wrong::TooLarge), "{bytes:?}");
+            assert_eq!(end(bytes.as_bytes()), Err(BadAnswer::TooLarge), "{bytes:?}");
         }
         let many = format!("*1000\r\n{}", "_\r\n".repeat(1_000));
-        assert_eq!(end(many.as_bytes()), Err(Wrong::TooLarge));
+        assert_eq!(end(many.as_bytes()), Err(BadAnswer::TooLarge));
     }
 
     #[test]

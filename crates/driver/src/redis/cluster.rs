@@ -84,12 +84,12 @@ pub(super) fn redirected(to: &str, asked: &str) -> Option<String> {
 
 /// How nodes are reached.
 #[derive(Clone, Debug)]
-pub(super) struct Nodes {
+pub(super) struct NodeAccess {
     pub(super) log_into: LogInto,
     pub(super) reach: Reach,
 }
 
-impl Nodes {
+impl NodeAccess {
     /// Asks a node for the map of the slots.
     pub(super) async fn map(&self, node: &str, context: &ShardContext) -> Result<Map, CallError> {
         let endpoint = self.reach.endpoint(node).await?;

@@ -1,7 +1,7 @@
 //! Tests commands that go to the nodes of a cluster and are redirected to others.
 
 use super::RedisPlan;
-use super::stand_in::{Kept, server};
+use super::stand_in::{StandInData, server};
 use super::tests::{asked, document, opened, opening, session};
 use crate::op::{Failure, Op, OpKind};
 use crate::rehearsal::{carry_out, op};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Two nodes; the map says that the first has all slots.
-fn cluster() -> [(SocketAddr, Arc<Mutex<Kept>>); 2] {
+fn cluster() -> [(SocketAddr, Arc<Mutex<StandInData>>); 2] {
     let nodes = [server(), server()];
     for (_, kept) in &nodes {
         let kept = &mut *kept.lock().unwrap();
@@ -20,7 +20,7 @@ fn cluster() -> [(SocketAddr, Arc<Mutex<Kept>>); 2] {
     nodes
 }
 
-fn count(kept: &Mutex<Kept>, start: &str) -> usize {
+fn count(kept: &Mutex<StandInData>, start: &str) -> usize {
     kept.lock().unwrap().seen.iter().filter(|it| it.starts_with(start)).count()
 }
 
@@ -48,7 +48,8 @@ async fn commands_are_sent_on_to_where_their_keys_have_moved() {
                 assert_eq!(read.wire.relocated, u64::from(key == "asked"), "{key}");
             }
             assert_eq!((count(&b, "ASKING"), count(&a, "HGETALL moved")), (2, 0));
-            let keys = |kept: &Mutex<Kept>| kept.lock().unwrap().hashes.keys().cloned().collect();
+            let keys =
+                |kept: &Mutex<StandInData>| kept.lock().unwrap().hashes.keys().cloned().collect();
             let (on_a, on_b): (Vec<_>, Vec<_>) = (keys(&a), keys(&b));
             assert_eq!(
                 (on_a, on_b),

@@ -36,7 +36,7 @@ fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
 
 /// One command among several.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct CommandPlace {
     end: usize,
     /// The hash slot of its key.
     slot: u16,
@@ -45,7 +45,7 @@ struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<CommandPlace>,
     /// Whether slots are needed, which are not cheap to compute.
     clustered: bool,
     /// Buffers for words that are put together before they are added.
@@ -64,17 +64,17 @@ impl Commands {
     }
 
     /// Begins a command of this many words, including its name.
-    pub(super) fn begin(&mut self, name: &str, words: usize) -> Command<'_> {
+    pub(super) fn begin(&mut self, name: &str, words: usize) -> OpenCommand<'_> {
         write_begin(name, words, &mut self.bytes);
-        self.places.push(Place { end: self.bytes.len(), slot: 0 });
-        Command { of: self }
+        self.places.push(CommandPlace { end: self.bytes.len(), slot: 0 });
+        OpenCommand { of: self }
     }
 
     /// Begins a command as [`write_begin`] does.
-    pub(super) fn begun(&mut self, begin: &[u8]) -> Command<'_> {
+    pub(super) fn begun(&mut self, begin: &[u8]) -> OpenCommand<'_> {
         self.bytes.extend_from_slice(begin);
-        self.places.push(Place { end: self.bytes.len(), slot: 0 });
-        Command { of: self }
+        self.places.push(CommandPlace { end: self.bytes.len(), slot: 0 });
+        OpenCommand { of: self }
     }
 
     pub(super) fn add(&mut self, words: &[&str]) {
@@ -96,17 +96,17 @@ impl Commands {
     /// Command number `place`, and the slot of its key.
     pub(super) fn get(&self, place: usize) -> (&[u8], u16) {
         let start = place.checked_sub(1).map_or(0, |before| self.places[before].end);
-        let Place { end, slot } = self.places[place];
+        let CommandPlace { end, slot } = self.places[place];
         (&self.bytes[start..end], slot)
     }
 }
 
 /// The last command that was begun.
-pub(super) struct Command<'a> {
+pub(super) struct OpenCommand<'a> {
     of: &'a mut Commands,
 }
 
-impl Command<'_> {
+impl OpenCommand<'_> {
     pub(super) fn word(&mut self, word: &[u8]) {
         write_text(word, &mut self.of.bytes);
         self.end();

@@ -5,7 +5,7 @@ use super::Seat;
 use super::cluster::redirected;
 use super::commands::Commands;
 use super::group::Group;
-use super::trouble::Redirect;
+use super::trouble::NodeRedirect;
 use crate::call::CallError;
 use crate::measure::{Probe, Wire};
 use crate::op::Failure;
@@ -30,7 +30,7 @@ pub(super) struct Exchange {
 type Sent = crate::pipe::Sent<super::answer::Scan>;
 
 /// A command on its way to a node.
-struct Leg {
+struct CommandLeg {
     command: usize,
     node: Arc<str>,
     /// Whether `ASKING` must be sent first, so that the node accepts the command.
@@ -82,7 +82,7 @@ impl Exchange {
             self.answers.expect(commands.len());
             for command in 0..commands.len() {
                 let node = hub.node(commands.get(command).1);
-                legs.extend(node.map(|node| Leg { command, node, asks: false }));
+                legs.extend(node.map(|node| CommandLeg { command, node, asks: false }));
             }
             if legs.len() < commands.len() {
                 hub.refresh();
@@ -119,20 +119,25 @@ impl Exchange {
     }
 
     /// The redirection of a command, if its answer from `node` is one.
-    fn redirection(&mut self, command: usize, commands: &Commands, node: &str) -> Option<Leg> {
-        let Redirect { to, asks } = Redirect::of(self.answers.get(command).ok()?)?;
+    fn redirection(
+        &mut self,
+        command: usize,
+        commands: &Commands,
+        node: &str,
+    ) -> Option<CommandLeg> {
+        let NodeRedirect { to, asks } = NodeRedirect::of(self.answers.get(command).ok()?)?;
         let node: Arc<str> = redirected(&to, node)?.into();
         self.answers.forget(command);
         if !asks {
             self.group.hub.moved(commands.get(command).1, &node);
         }
-        Some(Leg { command, node, asks })
+        Some(CommandLeg { command, node, asks })
     }
 
     /// Sends each command to its node, and follows redirections to others.
     async fn follow(
         &mut self,
-        mut legs: Vec<Leg>,
+        mut legs: Vec<CommandLeg>,
         commands: &Commands,
         probe: &mut Probe,
     ) -> Result<(), CallError> {
@@ -194,7 +199,7 @@ impl Exchange {
 /// answer belongs to.
 fn start(
     pipe: Result<Rc<Pipe>, CallError>,
-    legs: Vec<Leg>,
+    legs: Vec<CommandLeg>,
     commands: &Commands,
 ) -> (Vec<usize>, Sent) {
     let (mut numbers, mut bytes) = (Vec::new(), Vec::new());

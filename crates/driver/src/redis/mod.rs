@@ -41,7 +41,7 @@ pub(crate) use words::CARDS as WORDS;
 use crate::call::{CallError, within};
 use crate::clock::Clock;
 use crate::net::{Endpoint, ShardContext};
-use cluster::{Map, Nodes};
+use cluster::{Map, NodeAccess};
 use layout::Layout;
 use log_in::LogInto;
 use std::rc::Rc;
@@ -60,7 +60,7 @@ const INDEX: &str = "_indices";
 struct Keys {
     endpoint: Arc<Endpoint>,
     /// How it is reached, and the nodes of its cluster.
-    nodes: Nodes,
+    nodes: NodeAccess,
     /// The map of the slots, if it is a node of a cluster.
     map: Option<Map>,
     /// How many sessions share a connection.

@@ -2,7 +2,7 @@
 
 use super::commands::write_text;
 use super::shape::Shape;
-use crate::kept::{Names, Wanted};
+use crate::kept::{KeptNames, Wanted};
 use crate::op::{Fields, Pen, Token};
 use crate::values::Values;
 
@@ -10,7 +10,7 @@ use crate::values::Values;
 #[derive(Debug, Default)]
 pub struct RedisPen {
     shape: Shape,
-    pub(super) names: Names,
+    pub(super) names: KeptNames,
     /// All documents: hashes as words of a command, texts as JSON.
     text: Vec<u8>,
     /// Where each document ends, and how many words it has.

@@ -1,7 +1,7 @@
 //! The target as planned: a server, and which of its keys are used.
 
 use super::binding::BINDING;
-use super::cluster::Nodes;
+use super::cluster::NodeAccess;
 use super::layout::Layout;
 use super::log_in::LogInto;
 use super::open::{Greeting, RedisTarget};
@@ -131,14 +131,14 @@ const MOST_SHARED: u32 = 10_000;
 /// Settings other than the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Options {
+struct RedisOptions {
     index: Option<bool>,
     shape: Shape,
     pipeline: Option<NonZeroU32>,
     resp3: bool,
 }
 
-impl Options {
+impl RedisOptions {
     /// Whether there is an index if the address does not say: strings are for comparisons with
     /// tools that keep none.
     const fn index_of(indexed: bool, shape: Shape) -> bool {
@@ -260,11 +260,11 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         }
         let number = if path.is_empty() { Ok(0) } else { path.parse() };
         let number = number.map_err(|_| wrong("a path that is not a database number"))?;
-        let mut options: Options = asked.options(&F::CARD)?;
+        let mut options: RedisOptions = asked.options(&F::CARD)?;
         for (name, value) in url.query_pairs() {
             options.take(&name, &value, F::INDEXED).map_err(|problem| wrong(&problem))?;
         }
-        let index = options.index.unwrap_or(Options::index_of(F::INDEXED, options.shape));
+        let index = options.index.unwrap_or(RedisOptions::index_of(F::INDEXED, options.shape));
         let name = number.to_string();
         Ok(Self {
             server: format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(F::PORT)),
@@ -313,7 +313,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 impl<F: Flavor> RespPlan<F> {
     /// The parameters of the address that differ from the defaults.
     fn parameters(&self) -> String {
-        let usual = Options::index_of(F::INDEXED, self.shape);
+        let usual = RedisOptions::index_of(F::INDEXED, self.shape);
         let parts = [
             (self.index != usual).then(|| format!("index={}", self.index)),
             (self.shape == Shape::String).then(|| "shape=string".to_owned()),
@@ -343,7 +343,7 @@ impl<F: Flavor> RespPlan<F> {
         let tls = (web == "https").then_some(&self.tls);
         Ok(Keys {
             endpoint: Arc::new(endpoint),
-            nodes: Nodes { log_into, reach: Reach::new(tls, max_answer)? },
+            nodes: NodeAccess { log_into, reach: Reach::new(tls, max_answer)? },
             map: None,
             pipeline: self.pipeline.get() as usize,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),

@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::pen::RedisPen;
 use super::shape::Shape;
-use super::worker::Worker;
+use super::worker::RedisWorker;
 use crate::call::CallError;
 use crate::clock::{Clock, Nanos};
 use crate::measure::{BodyBytes, Probe};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// A session with Redis.
 #[derive(Debug)]
 pub struct RedisSession {
-    pub(super) worker: Worker,
+    pub(super) worker: RedisWorker,
     /// Consecutive operations that found the server not ready, at least for a part of them.
     unready: u32,
     deadline: Deadline,
@@ -26,7 +26,7 @@ pub struct RedisSession {
 impl RedisSession {
     pub(super) fn new(group: Rc<Group>) -> Self {
         let (deadline, clock) = (group.hub.context.register(), group.hub.context.clock());
-        Self { worker: Worker::new(group), unready: 0, deadline, clock }
+        Self { worker: RedisWorker::new(group), unready: 0, deadline, clock }
     }
 }
 
@@ -81,7 +81,7 @@ impl Session for RedisSession {
         if result.is_err_and(|failure| !failure.answered()) {
             probe.mark_failed();
         }
-        let Worker { exchange, received, unready, .. } = &self.worker;
+        let RedisWorker { exchange, received, unready, .. } = &self.worker;
         if *unready {
             self.unready += 1;
             exchange.group.hub.refresh();

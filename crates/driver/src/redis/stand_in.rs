@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 /// What the server keeps: hashes, and one sorted set.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct StandInData {
     pub(super) hashes: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) index: BTreeMap<String, BTreeMap<String, i64>>,
     pub(super) strings: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub(super) struct Kept {
     pub(super) seen: Vec<String>,
 }
 
-impl Kept {
+impl StandInData {
     /// The answer to one command; `None` if the connection is closed.
     pub(super) fn answer(&mut self, words: &[String]) -> Option<String> {
         let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
@@ -150,9 +150,9 @@ fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
 }
 
 /// A server that stores what it is sent.
-pub(super) fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
+pub(super) fn server() -> (SocketAddr, Arc<Mutex<StandInData>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());
+    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<StandInData>>::default());
     let all = kept.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {

@@ -99,14 +99,14 @@ fn of_text(text: &str) -> Failure {
 
 /// Where a node of a cluster redirects a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Redirect {
+pub(super) struct NodeRedirect {
     /// The node, `host:port`; without a host, it is on that of the node that redirects.
     pub(super) to: String,
     /// Whether only this command is redirected, because its slot is being moved.
     pub(super) asks: bool,
 }
 
-impl Redirect {
+impl NodeRedirect {
     /// The redirection in an answer, if it is one.
     pub(super) fn of(answer: &[u8]) -> Option<Self> {
         let asks = answer.starts_with(b"-ASK ");
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn redirections_name_a_node() {
-        let of = |line: &str| Redirect::of(line.as_bytes()).map(|it| (it.to, it.asks));
+        let of = |line: &str| NodeRedirect::of(line.as_bytes()).map(|it| (it.to, it.asks));
         let there = |to: &str, asks| Some((to.to_owned(), asks));
         assert_eq!(of("-MOVED 3999 127.0.0.1:6381\r\n"), there("127.0.0.1:6381", false));
         assert_eq!(of("-ASK 3999 ::1:6381\r\n"), there("::1:6381", true));

@@ -4,7 +4,7 @@ use super::Keys;
 use super::answer::Value;
 use super::commands::{Commands, write_begin};
 use super::log_in::ask;
-use super::trouble::{Redirect, checked};
+use super::trouble::{NodeRedirect, checked};
 use crate::call::CallError;
 use crate::mistake::Invalid;
 use crate::values::{Holes, Pieces, Values};
@@ -28,7 +28,7 @@ const KEYS: [&str; 4] = ["{{key", "{{new", "{{made ", "{{taken "];
 
 /// A command, cut into pieces.
 #[derive(Clone, Debug)]
-pub(super) struct Command {
+pub(super) struct SpelledCommand {
     /// The number of words and the name, as they are sent.
     begin: Vec<u8>,
     arguments: Vec<Pieces>,
@@ -38,7 +38,7 @@ pub(super) struct Command {
     pub(super) holes: Holes,
 }
 
-impl Command {
+impl SpelledCommand {
     /// Adds the command with these values to others.
     pub(super) fn write(&self, values: &Values, commands: &mut Commands) {
         let [mut argument, mut scratch] = std::mem::take(&mut commands.scratch);
@@ -60,7 +60,7 @@ impl Command {
 ///
 /// # Errors
 /// Fails if the operation is invalid.
-pub(super) fn spell(operation: &OperationPlan, prefix: &str) -> Result<Command, Invalid> {
+pub(super) fn spell(operation: &OperationPlan, prefix: &str) -> Result<SpelledCommand, Invalid> {
     let word = word_of(operation, CARDS, "Redis")?;
     command(operation, prefix).map_err(|(problem, cure)| {
         let flag = flag_of(operation.name.name());
@@ -68,7 +68,7 @@ pub(super) fn spell(operation: &OperationPlan, prefix: &str) -> Result<Command, 
     })
 }
 
-fn command(operation: &OperationPlan, prefix: &str) -> Result<Command, Wrong> {
+fn command(operation: &OperationPlan, prefix: &str) -> Result<SpelledCommand, Wrong> {
     operation.only_rows()?;
     let words = match &operation.spelling {
         serde_json::Value::Array(words) => words.iter().map(word).collect(),
@@ -96,7 +96,7 @@ fn command(operation: &OperationPlan, prefix: &str) -> Result<Command, Wrong> {
     let key = words.iter().position(is_key).unwrap_or(0);
     let mut begin = Vec::new();
     write_begin(&name.to_ascii_uppercase(), 1 + arguments.len(), &mut begin);
-    Ok(Command { begin, arguments, key, holes })
+    Ok(SpelledCommand { begin, arguments, key, holes })
 }
 
 fn word(value: &serde_json::Value) -> String {
@@ -154,7 +154,11 @@ impl Keys {
     }
 
     /// Queues a command, and returns the server's reason if it refuses.
-    async fn queue(&self, command: &Command, values: &Values) -> Result<Option<String>, CallError> {
+    async fn queue(
+        &self,
+        command: &SpelledCommand,
+        values: &Values,
+    ) -> Result<Option<String>, CallError> {
         let pipe = self.connect().await?;
         let mut commands = Commands::default();
         commands.add(&["MULTI"]);
@@ -167,12 +171,12 @@ impl Keys {
         let answers = ask(&pipe, &commands).await?;
         let answer = answers.get(0)?;
         // A node that redirects the key to another node knows the command.
-        let refusal = checked(answer).err().filter(|_| Redirect::of(answer).is_none());
+        let refusal = checked(answer).err().filter(|_| NodeRedirect::of(answer).is_none());
         Ok(refusal.map(|trouble| trouble.reason))
     }
 }
 
-pub(super) type Own = words::Own<Command>;
+pub(super) type Own = words::Own<SpelledCommand>;
 
 #[cfg(test)]
 mod tests {

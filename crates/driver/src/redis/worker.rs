@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct RedisWorker {
     pub(super) exchange: Exchange,
     commands: Commands,
     pub(super) rows: Vec<Result<Token, Failure>>,
@@ -31,7 +31,7 @@ pub(super) struct Worker {
     pub(super) unready: bool,
 }
 
-impl Worker {
+impl RedisWorker {
     pub(super) fn new(group: Rc<Group>) -> Self {
         Self {
             commands: Commands::new(group.is_clustered()),

@@ -5,7 +5,7 @@ mod expect;
 mod own;
 mod saved;
 
-pub use expect::{Expect, Expectation, Found};
+pub use expect::{Expect, Expectation, JudgedAnswer};
 pub use own::Own;
 pub use own::refused;
 pub use saved::{SavedFrom, save, with_sample};

@@ -1,7 +1,7 @@
 //! Operations that the plan defines: the driver's spelling of each, and the expectations on its
 //! answers.
 
-use super::{Expect, Found, OperationPlan};
+use super::{Expect, JudgedAnswer, OperationPlan};
 use crate::TargetError;
 use crate::mistake::Invalid;
 use crate::op::{ByKind, OpKind, Reply};
@@ -56,7 +56,7 @@ impl<S> Own<S> {
     /// # Errors
     /// Fails with the expectation that the answer does not meet.
     pub fn reply(&self, kind: OpKind, rows: u64) -> Result<Reply, String> {
-        let found = Found { status: 0, rows, has_document: None, body: b"" };
+        let found = JudgedAnswer { status: 0, rows, has_document: None, body: b"" };
         let expect = self.0.get(kind).and_then(Option::as_ref).map(|(_, expect)| expect);
         let reply = Reply { rows: u32::try_from(rows).unwrap_or(u32::MAX), ..Reply::default() };
         expect.and_then(|expect| expect.unmet(&found)).map_or(Ok(reply), Err)

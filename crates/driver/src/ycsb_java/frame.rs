@@ -88,11 +88,11 @@ impl<'a> Parts<'a> {
 
 /// An answer: what the binding did, and what it returned.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct BindingAnswer {
     /// The time inside the binding, in nanoseconds.
     pub(super) inside_ns: u64,
     /// The result of each record, and where its text is in the frame.
-    pub(super) results: Vec<(Result<Stored, Failure>, Range<usize>)>,
+    pub(super) results: Vec<(Result<Accepted, Failure>, Range<usize>)>,
     /// The number of rows ...
     pub(super) count: u32,
     /// ... and the rows as JSON objects, if they will be looked at.
@@ -103,14 +103,14 @@ pub(super) struct Answer {
 
 /// The fate of a record that the binding accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum Accepted {
     /// The database has it.
     Yes,
     /// The binding keeps it, and will send it together with others.
     Batched,
 }
 
-impl Answer {
+impl BindingAnswer {
     /// Reads the answer to a request about `records` that has at most `most` rows, and keeps the
     /// rows if `looks`. `None` if it is not such an answer.
     pub(super) fn read(
@@ -171,10 +171,10 @@ fn quote(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// The meaning of a result's number: a status of YCSB, by its place in the list on the Java side,
 /// or a status that only the Java side reports. `None` if it has no meaning.
-const fn result(code: u8) -> Option<Result<Stored, Failure>> {
+const fn result(code: u8) -> Option<Result<Accepted, Failure>> {
     Some(match code {
-        0 => Ok(Stored::Yes),
-        8 => Ok(Stored::Batched),
+        0 => Ok(Accepted::Yes),
+        8 => Ok(Accepted::Batched),
         // ERROR; a status that is specific to this binding; an exception.
         1 | 9 | 10 => Err(Failure::ServerError),
         2 => Err(Failure::NotFound),

@@ -46,7 +46,7 @@ fn without_secrets<S: Serializer>(
 /// Options that YCSB's command line adds to the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Options {
+struct YcsbJavaOptions {
     class_path: Option<String>,
     jvm_args: Option<String>,
     log: Option<String>,
@@ -105,7 +105,7 @@ impl YcsbJavaPlan {
             let cure = format!("give {}", CARD.address);
             Invalid::new(asked.flag, problem, cure)
         };
-        let Options { class_path, jvm_args, log, properties } = asked.options(&CARD)?;
+        let YcsbJavaOptions { class_path, jvm_args, log, properties } = asked.options(&CARD)?;
         let text = asked.address.as_deref().unwrap_or_default();
         let rest = text.split_once(':').map_or("", |(_, rest)| rest);
         let (class, query) = rest.split_once('?').unwrap_or((rest, ""));

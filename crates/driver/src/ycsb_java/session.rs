@@ -1,6 +1,6 @@
 //! One connection: one frame goes out, and one frame comes back.
 
-use super::frame::{Answer, MOST, ROOM, Stored, whole};
+use super::frame::{Accepted, BindingAnswer, MOST, ROOM, whole};
 use super::host::{Door, Host};
 use super::{JavaPen, YcsbJava};
 use crate::clock::Nanos;
@@ -20,7 +20,7 @@ pub struct JavaSession {
     host: Option<Arc<Host>>,
     pub(super) link: Link,
     frame: Vec<u8>,
-    answer: Answer,
+    answer: BindingAnswer,
     rows: Vec<Result<Token, Failure>>,
 }
 
@@ -31,7 +31,7 @@ impl JavaSession {
             host: target.host.clone(),
             link: Link::new(context),
             frame: Vec::new(),
-            answer: Answer::default(),
+            answer: BindingAnswer::default(),
             rows: Vec::new(),
         }
     }
@@ -44,7 +44,7 @@ impl JavaSession {
         };
         let read = self.answer.read(&self.frame[4..], op.documents, most, looks);
         read.ok_or(Failure::Protocol)?;
-        let stored = |result: &Result<Stored, Failure>| *result == Ok(Stored::Batched);
+        let stored = |result: &Result<Accepted, Failure>| *result == Ok(Accepted::Batched);
         let accepted = self.answer.results.iter().any(|(result, _)| stored(result));
         let reply = Reply { accepted, rows: self.answer.count, ..Reply::default() };
         if op.kind == OpKind::BulkInsert {
@@ -98,7 +98,7 @@ impl Session for JavaSession {
     async fn execute(&mut self, op: &Op, pen: &mut JavaPen, probe: &mut Probe) -> Outcome {
         self.rows.clear();
         self.frame.clear();
-        self.answer = Answer::default();
+        self.answer = BindingAnswer::default();
         if let Some(refused) = pen.refused {
             probe.mark_failed();
             return Outcome::of(Err(refused));
@@ -119,7 +119,7 @@ impl Session for JavaSession {
         outcome.wire.outside_ns = outside_ns;
         if self.link.stream.is_none() {
             outcome.bytes.received = 0;
-            self.answer = Answer::default();
+            self.answer = BindingAnswer::default();
             self.rows.clear();
         }
         outcome
@@ -136,7 +136,7 @@ impl Session for JavaSession {
 
     /// The reason given by the binding, or how its process ended.
     fn reason(&self, failure: Failure) -> Option<Reason> {
-        let of_class = |(result, _): &&(Result<Stored, Failure>, _)| *result == Err(failure);
+        let of_class = |(result, _): &&(Result<Accepted, Failure>, _)| *result == Err(failure);
         let text = match self.answer.results.iter().find(of_class) {
             Some((_, place)) => {
                 String::from_utf8_lossy(self.frame[4..].get(place.clone())?).into_owned()

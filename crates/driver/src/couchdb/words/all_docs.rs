@@ -1,6 +1,6 @@
 //! `all_docs`: the list of all documents.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "limit=20&include_docs=true&startkey=\"{{key}}\"";
@@ -12,7 +12,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         example: EXAMPLE,
     },
     spell: |operation: &OperationPlan| {
-        let mut spelled = Spelled::reading("GET", answer::listed);
+        let mut spelled = SpelledRequest::reading("GET", answer::listed);
         let mut params = query::parse(operation.text(EXAMPLE)?.trim_start_matches('?'))?;
         params.extend(operation.params.clone());
         query::partition(&mut spelled, &mut params)?;

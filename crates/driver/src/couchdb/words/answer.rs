@@ -34,7 +34,7 @@ pub(super) fn count(body: &[u8], rows: &str) -> Result<Counted, Failure> {
 
 /// A row, which may be an error.
 #[derive(Deserialize)]
-struct Row<'a> {
+struct ErrorRow<'a> {
     #[serde(borrow, default)]
     error: Option<Cow<'a, str>>,
 }
@@ -43,7 +43,7 @@ struct Row<'a> {
 ///
 /// # Errors
 /// Fails with the meaning of the first other error in a row.
-fn without_missing(rows: &[Row<'_>]) -> Result<Counted, Failure> {
+fn without_missing(rows: &[ErrorRow<'_>]) -> Result<Counted, Failure> {
     let mut found = 0;
     for row in rows {
         match row.error.as_deref() {
@@ -70,13 +70,13 @@ fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
 /// As [`count`].
 pub(super) fn listed(body: &[u8]) -> Result<Counted, Failure> {
     #[derive(Deserialize)]
-    struct List<'a> {
+    struct ListedRows<'a> {
         #[serde(borrow)]
-        rows: Vec<Row<'a>>,
+        rows: Vec<ErrorRow<'a>>,
         #[serde(default)]
         error: Option<IgnoredAny>,
     }
-    let list: List<'_> = parsed(body)?;
+    let list: ListedRows<'_> = parsed(body)?;
     if list.error.is_some() { Err(Failure::ServerError) } else { without_missing(&list.rows) }
 }
 
@@ -86,30 +86,30 @@ pub(super) fn listed(body: &[u8]) -> Result<Counted, Failure> {
 /// As [`count`].
 pub(super) fn fetched(body: &[u8]) -> Result<Counted, Failure> {
     #[derive(Deserialize)]
-    struct Fetched<'a> {
+    struct FetchedResults<'a> {
         #[serde(borrow)]
-        results: Vec<Asked<'a>>,
+        results: Vec<FetchedDocs<'a>>,
     }
     #[derive(Deserialize)]
-    struct Asked<'a> {
+    struct FetchedDocs<'a> {
         #[serde(borrow)]
-        docs: Vec<Document<'a>>,
+        docs: Vec<FetchedDoc<'a>>,
     }
     #[derive(Deserialize)]
-    struct Document<'a> {
+    struct FetchedDoc<'a> {
         #[serde(borrow, default)]
-        error: Option<Row<'a>>,
+        error: Option<ErrorRow<'a>>,
     }
-    let fetched: Fetched<'_> = parsed(body)?;
+    let fetched: FetchedResults<'_> = parsed(body)?;
     let documents = fetched.results.into_iter().flat_map(|asked| asked.docs);
-    let rows: Vec<_> = documents.map(|it| it.error.unwrap_or(Row { error: None })).collect();
+    let rows: Vec<_> = documents.map(|it| it.error.unwrap_or(ErrorRow { error: None })).collect();
     without_missing(&rows)
 }
 
 /// Whether a document is among the rows of an answer.
 pub(in crate::couchdb) fn lists(body: &[u8], id: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Listed<'a> {
+    struct RowsOrDocs<'a> {
         #[serde(borrow, default)]
         rows: Vec<OfRow<'a>>,
         #[serde(borrow, default)]
@@ -125,7 +125,7 @@ pub(in crate::couchdb) fn lists(body: &[u8], id: &[u8]) -> bool {
         #[serde(borrow, rename = "_id")]
         id: Cow<'a, str>,
     }
-    serde_json::from_slice::<Listed<'_>>(body).is_ok_and(|Listed { rows, docs }| {
+    serde_json::from_slice::<RowsOrDocs<'_>>(body).is_ok_and(|RowsOrDocs { rows, docs }| {
         let mut ids = rows.iter().map(|row| &row.id).chain(docs.iter().map(|it| &it.id));
         ids.any(|it| it.as_bytes() == id)
     })
@@ -155,7 +155,7 @@ pub(super) fn leaves(body: &[u8]) -> Result<Counted, Failure> {
 /// As [`count`], and [`Failure::Conflict`].
 pub(super) fn stored(body: &[u8]) -> Result<Counted, Failure> {
     if body.trim_ascii_start().starts_with(b"[") {
-        return without_missing(&parsed::<Vec<Row<'_>>>(body)?);
+        return without_missing(&parsed::<Vec<ErrorRow<'_>>>(body)?);
     }
     object(body, "")?;
     Ok(Counted::of(1))
@@ -187,7 +187,7 @@ pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
         }
         Some(b'[') => {
             let mut reader = serde_json::Deserializer::from_slice(body);
-            let rows = Elements.deserialize(&mut reader).map_err(parsed)?;
+            let rows = ElementCount.deserialize(&mut reader).map_err(parsed)?;
             reader.end().map_err(parsed)?;
             Ok(Counted { rows: rows.unwrap_or(0), warned: false })
         }
@@ -196,19 +196,19 @@ pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
 }
 
 #[derive(Default)]
-struct Found {
+struct FoundMembers {
     rows: Option<u64>,
     warned: bool,
     failed: bool,
 }
 
-impl Found {
+impl FoundMembers {
     const fn with(&self, rows: u64) -> Counted {
         Counted { rows, warned: self.warned }
     }
 }
 
-fn object(body: &[u8], rows: &str) -> Result<Found, Failure> {
+fn object(body: &[u8], rows: &str) -> Result<FoundMembers, Failure> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let found = reader.deserialize_map(Object(rows)).map_err(|_| Failure::Protocol)?;
     reader.end().map_err(|_| Failure::Protocol)?;
@@ -219,7 +219,7 @@ fn object(body: &[u8], rows: &str) -> Result<Found, Failure> {
 struct Object<'n>(&'n str);
 
 /// The role of a member.
-enum Member {
+enum MemberRole {
     Rows,
     Warning,
     Error,
@@ -227,20 +227,20 @@ enum Member {
 }
 
 impl<'de> Visitor<'de> for Object<'_> {
-    type Value = Found;
+    type Value = FoundMembers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Found, A::Error> {
-        let mut found = Found::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<FoundMembers, A::Error> {
+        let mut found = FoundMembers::default();
         while let Some(member) = members.next_key_seed(Name(self.0))? {
             match member {
-                Member::Rows => found.rows = members.next_value_seed(Elements)?,
+                MemberRole::Rows => found.rows = members.next_value_seed(ElementCount)?,
                 member => {
-                    found.warned |= matches!(member, Member::Warning);
-                    found.failed |= matches!(member, Member::Error);
+                    found.warned |= matches!(member, MemberRole::Warning);
+                    found.failed |= matches!(member, MemberRole::Error);
                     members.next_value::<IgnoredAny>()?;
                 }
             }
@@ -252,35 +252,35 @@ impl<'de> Visitor<'de> for Object<'_> {
 struct Name<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Member;
+    type Value = MemberRole;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Member, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<MemberRole, D::Error> {
         from.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Name<'_> {
-    type Value = Member;
+    type Value = MemberRole;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Member, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<MemberRole, E> {
         Ok(match text {
-            _ if text == self.0 => Member::Rows,
-            "rows" | "docs" | "results" if self.0.is_empty() => Member::Rows,
-            "warning" => Member::Warning,
-            "error" | "errors" => Member::Error,
-            _ => Member::Other,
+            _ if text == self.0 => MemberRole::Rows,
+            "rows" | "docs" | "results" if self.0.is_empty() => MemberRole::Rows,
+            "warning" => MemberRole::Warning,
+            "error" | "errors" => MemberRole::Error,
+            _ => MemberRole::Other,
         })
     }
 }
 
 /// The number of elements; `None` if it is not an array.
-struct Elements;
+struct ElementCount;
 
-impl<'de> DeserializeSeed<'de> for Elements {
+impl<'de> DeserializeSeed<'de> for ElementCount {
     type Value = Option<u64>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Option<u64>, D::Error> {
@@ -288,7 +288,7 @@ impl<'de> DeserializeSeed<'de> for Elements {
     }
 }
 
-impl<'de> Visitor<'de> for Elements {
+impl<'de> Visitor<'de> for ElementCount {
     type Value = Option<u64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! `attachment`: documents with an attachment.
 
-use super::{CouchWord, Spelled, answer, malformed};
+use super::{CouchWord, SpelledRequest, answer, malformed};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "put 20k image/png";
@@ -30,12 +30,12 @@ pub(super) const WORD: CouchWord = CouchWord {
     },
 };
 
-fn put(size: &str, kind: &str) -> Result<Spelled, (String, String)> {
+fn put(size: &str, kind: &str) -> Result<SpelledRequest, (String, String)> {
     if kind.contains(|c: char| c.is_control()) || !kind.contains('/') {
         let cure = format!("write it like {BINARY}");
         return Err((format!("{kind:?} is not a type of contents"), cure));
     }
-    let mut spelled = Spelled::changing("PUT", answer::stored);
+    let mut spelled = SpelledRequest::changing("PUT", answer::stored);
     spelled.at(&format!("{{{{new}}}}/{NAME}"))?;
     spelled.headers = format!("Content-Type: {kind}\r\n");
     let random = if kind.starts_with("text/") { "text" } else { "bytes" };
@@ -46,8 +46,8 @@ fn put(size: &str, kind: &str) -> Result<Spelled, (String, String)> {
     Ok(spelled)
 }
 
-fn get(of: &str, range: Option<&str>) -> Result<Spelled, (String, String)> {
-    let mut spelled = Spelled::reading("GET", |_| Ok(super::Counted::of(1)));
+fn get(of: &str, range: Option<&str>) -> Result<SpelledRequest, (String, String)> {
+    let mut spelled = SpelledRequest::reading("GET", |_| Ok(super::Counted::of(1)));
     spelled.at(&format!("{{{{made {of}}}}}/{NAME}"))?;
     if let Some(range) = range {
         let bounds = range.split_once('-').and_then(|(from, to)| {

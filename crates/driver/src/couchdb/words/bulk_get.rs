@@ -1,6 +1,6 @@
 //! `bulk_get`: several documents in one request.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::values::MOST_DOCUMENTS;
 use crate::words::{OperationPlan, Word};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(super) const WORD: CouchWord = CouchWord {
             }
         };
         let docs: Vec<Value> = ids.into_iter().map(|id| json!({ "id": id })).collect();
-        let mut spelled = Spelled::reading("POST", answer::fetched);
+        let mut spelled = SpelledRequest::reading("POST", answer::fetched);
         spelled.partial = operation.params.contains_key("r");
         spelled.path.literal("_bulk_get");
         query::append(&mut spelled, operation.params.clone())?;

@@ -1,6 +1,6 @@
 //! `changes`: one page of changes.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 use serde_json::{Map, json};
 
@@ -16,7 +16,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         example: EXAMPLE,
     },
     spell: |operation: &OperationPlan| {
-        let mut spelled = Spelled::reading("GET", |body| answer::count(body, "results"));
+        let mut spelled = SpelledRequest::reading("GET", |body| answer::count(body, "results"));
         let mut params = query::parse(operation.text(EXAMPLE)?.trim_start_matches('?'))?;
         params.extend(operation.params.clone());
         if let Some(feed) = params.get("feed")

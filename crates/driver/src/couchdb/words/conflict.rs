@@ -1,6 +1,6 @@
 //! `conflict`: documents with conflicting revisions.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word, Wrong};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) const WORD: CouchWord = CouchWord {
             ["make"] => make(2),
             ["make", count] => make(number(count)?),
             ["read", of] => {
-                let mut spelled = Spelled::reading("GET", answer::leaves);
+                let mut spelled = SpelledRequest::reading("GET", answer::leaves);
                 spelled.at(&format!("{{{{made {of}}}}}?conflicts=true"))?;
                 Ok(spelled)
             }
@@ -50,21 +50,21 @@ pub(super) fn revisions(count: u32) -> impl Iterator<Item = String> {
     (1..=count).map(|number| format!("1-{number:032x}"))
 }
 
-fn make(count: u32) -> Result<Spelled, Wrong> {
+fn make(count: u32) -> Result<SpelledRequest, Wrong> {
     let document = |rev| json!({ "_id": "{{new}}", "_rev": rev, "text": "{{text 100}}" });
     let documents: Vec<Value> = revisions(count).map(document).collect();
     // The answer lists only failures.
-    let mut spelled = Spelled::changing("POST", answer::stored);
+    let mut spelled = SpelledRequest::changing("POST", answer::stored);
     spelled.path.literal("_bulk_docs");
     query::body(&mut spelled, &json!({ "new_edits": false, "docs": documents }))?;
     Ok(spelled)
 }
 
-fn resolve(of: &str, count: u32) -> Result<Spelled, Wrong> {
+fn resolve(of: &str, count: u32) -> Result<SpelledRequest, Wrong> {
     let id = format!("{{{{taken {of}}}}}");
     let document = |rev| json!({ "_id": id, "_rev": rev, "_deleted": true });
     let losers: Vec<Value> = revisions(count - 1).map(document).collect();
-    let mut spelled = Spelled::changing("POST", answer::stored);
+    let mut spelled = SpelledRequest::changing("POST", answer::stored);
     spelled.path.literal("_bulk_docs");
     query::body(&mut spelled, &json!({ "docs": losers }))?;
     Ok(spelled)

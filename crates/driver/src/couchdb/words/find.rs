@@ -1,6 +1,6 @@
 //! `find`: a Mango query.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "{\"selector\":{\"city\":\"{{doc.city}}\"},\"limit\":25}";
@@ -19,7 +19,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         if !members.get("selector").is_some_and(serde_json::Value::is_object) {
             return Err(wrong("it has no selector"));
         }
-        let mut spelled = Spelled::reading("POST", |body| answer::count(body, "docs"));
+        let mut spelled = SpelledRequest::reading("POST", |body| answer::count(body, "docs"));
         query::partition(&mut spelled, members)?;
         spelled.path.literal("_find");
         query::body(&mut spelled, &asked)?;

@@ -1,6 +1,6 @@
 //! `get`: one document.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "{{key}}?conflicts=true";
@@ -15,7 +15,7 @@ pub(super) const WORD: CouchWord = CouchWord {
     spell: |operation: &OperationPlan| {
         let text = operation.text(EXAMPLE)?;
         let (id, params) = text.split_once('?').unwrap_or((text, ""));
-        let mut spelled = Spelled::reading("GET", answer::documents);
+        let mut spelled = SpelledRequest::reading("GET", answer::documents);
         // Otherwise the answer would consist of MIME parts.
         "Accept: application/json\r\n".clone_into(&mut spelled.headers);
         spelled.at(if id.is_empty() { "{{key}}" } else { id })?;

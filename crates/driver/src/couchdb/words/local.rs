@@ -1,6 +1,6 @@
 //! `local`: documents that are not replicated.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 use serde_json::json;
 
@@ -18,14 +18,14 @@ pub(super) const WORD: CouchWord = CouchWord {
         let words: Vec<_> = text.split_whitespace().collect();
         match words[..] {
             ["put", size] => {
-                let mut spelled = Spelled::changing("PUT", answer::stored);
+                let mut spelled = SpelledRequest::changing("PUT", answer::stored);
                 spelled.at("_local/{{new}}")?;
                 let text = format!("{{{{text {size}}}}}");
                 query::body(&mut spelled, &json!({ "text": text }))?;
                 Ok(spelled)
             }
             ["get", of] => {
-                let mut spelled = Spelled::reading("GET", answer::documents);
+                let mut spelled = SpelledRequest::reading("GET", answer::documents);
                 spelled.at(&format!("_local/{{{{made {of}}}}}"))?;
                 Ok(spelled)
             }

@@ -44,7 +44,7 @@ const LISTING: [&str; 3] = ["all_docs", "view", "find"];
 #[derive(Clone, Copy)]
 struct CouchWord {
     word: Word,
-    spell: fn(&OperationPlan) -> Result<Spelled, Wrong>,
+    spell: fn(&OperationPlan) -> Result<SpelledRequest, Wrong>,
 }
 
 impl AsRef<Word> for CouchWord {
@@ -55,7 +55,7 @@ impl AsRef<Word> for CouchWord {
 
 /// A request, cut into pieces.
 #[derive(Clone, Debug)]
-pub(super) struct Spelled {
+pub(super) struct SpelledRequest {
     pub(super) method: String,
     /// What follows the database in its address.
     pub(super) path: Pieces,
@@ -82,7 +82,7 @@ pub(super) struct Spelled {
     pub(super) view: Option<ViewName>,
 }
 
-impl Spelled {
+impl SpelledRequest {
     fn changing(method: &str, count: fn(&[u8]) -> Result<Counted, Failure>) -> Self {
         Self { reads: false, ..Self::reading(method, count) }
     }
@@ -116,13 +116,13 @@ impl Spelled {
 }
 
 /// The operations of a plan, ready for sessions.
-pub(super) type Operations = ByKind<Option<Spelled>>;
+pub(super) type Operations = ByKind<Option<SpelledRequest>>;
 
 /// Spells the request of an operation.
 ///
 /// # Errors
 /// Fails if the operation is invalid.
-pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
+pub(super) fn spell(operation: &OperationPlan) -> Result<SpelledRequest, Invalid> {
     let word = word_of(operation, WORDS, "CouchDB")?;
     let flag = flag_of(operation.name.name());
     let spelled = (word.spell)(operation);
@@ -132,7 +132,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let (expect, save) = (operation.expect.clone(), operation.save.values().cloned().collect());
     let is_key = |hole: &String| ["key", "key#1"].contains(&hole.split(' ').next().unwrap_or(""));
     let key = spelled.holes.0.iter().position(is_key);
-    let mut spelled = Spelled { expect, save, key, ..spelled };
+    let mut spelled = SpelledRequest { expect, save, key, ..spelled };
     if operation.expect.wants_document() {
         if !LISTING.contains(&word.word.name) {
             let problem =

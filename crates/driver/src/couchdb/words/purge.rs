@@ -1,7 +1,7 @@
 //! `purge`: documents that are removed without a trace.
 
 use super::conflict::{number, revisions};
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::words::{OperationPlan, Word};
 use serde_json::{Map, Value};
 
@@ -27,7 +27,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         };
         let revisions: Vec<Value> = revisions(count).map(Value::from).collect();
         let purged = Map::from_iter([(format!("{{{{taken {of}}}}}"), revisions.into())]);
-        let mut spelled = Spelled::changing("POST", answer::purged);
+        let mut spelled = SpelledRequest::changing("POST", answer::purged);
         spelled.path.literal("_purge");
         query::body(&mut spelled, &purged.into())?;
         Ok(spelled)

@@ -1,6 +1,6 @@
 //! The query of an address: parameters, some of which are JSON.
 
-use super::{Spelled, malformed};
+use super::{SpelledRequest, malformed};
 use crate::words::Wrong;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
@@ -39,7 +39,10 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Wrong> {
 ///
 /// # Errors
 /// Fails if a value is invalid.
-pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> Result<(), Wrong> {
+pub(super) fn append(
+    spelled: &mut SpelledRequest,
+    mut params: Map<String, Value>,
+) -> Result<(), Wrong> {
     if let Some(keys) = params.remove("keys") {
         if !keys.is_array() && !keys.is_string() {
             return Err((
@@ -74,7 +77,7 @@ pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> R
 ///
 /// # Errors
 /// Fails if a hole in it is malformed.
-pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
+pub(super) fn body(spelled: &mut SpelledRequest, value: &Value) -> Result<(), Wrong> {
     let mut body = std::mem::take(&mut spelled.body).unwrap_or_default();
     body.json(value, false, &mut spelled.holes).map_err(|error| malformed(&error))?;
     spelled.body = Some(body);
@@ -87,7 +90,7 @@ pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
 /// # Errors
 /// Fails if its value is invalid.
 pub(super) fn partition(
-    spelled: &mut Spelled,
+    spelled: &mut SpelledRequest,
     params: &mut Map<String, Value>,
 ) -> Result<(), Wrong> {
     let Some(partition) = params.remove("partition") else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! `request`: any request below the database.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::values::{MalformedHole, parts};
 use crate::words::{OperationPlan, Word, malformed};
 
@@ -28,7 +28,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         if path.contains(char::is_control) {
             return Err(wrong(format!("{path:?} has a control character")));
         }
-        let mut spelled = Spelled::reading(method, answer::any);
+        let mut spelled = SpelledRequest::reading(method, answer::any);
         spelled.reads = method == "GET";
         spelled.at(path)?;
         if !body.trim().is_empty() {

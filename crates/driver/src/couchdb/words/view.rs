@@ -1,6 +1,6 @@
 //! `view`: a view of a design document.
 
-use super::{CouchWord, Spelled, answer, query};
+use super::{CouchWord, SpelledRequest, answer, query};
 use crate::couchdb::encode_segment;
 use crate::couchdb::view_name::ViewName;
 use crate::words::{OperationPlan, Word};
@@ -22,7 +22,7 @@ pub(super) const WORD: CouchWord = CouchWord {
                 (problem, format!("write it like {EXAMPLE}"))
             })?;
         let view = view.trim_start_matches("_view/");
-        let mut spelled = Spelled::reading("GET", |body| answer::count(body, "rows"));
+        let mut spelled = SpelledRequest::reading("GET", |body| answer::count(body, "rows"));
         let (of, name) = (encode_segment(design), encode_segment(view));
         let mut params = query::parse(params)?;
         params.extend(operation.params.clone());

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct BulkGetAnswer<'a> {
     #[serde(borrow)]
-    results: Vec<Asked<'a>>,
+    results: Vec<AskedDocument<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Asked<'a> {
+struct AskedDocument<'a> {
     #[serde(borrow, default)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -40,21 +40,21 @@ struct Named<'a> {
 }
 
 /// A document: its version, and where it is in an answer.
-type Found = (Token, Range<usize>);
+type PlacedDocument = (Token, Range<usize>);
 
 /// Finds the document of this name in an answer, which is either the document itself or an answer
 /// of `_bulk_get`.
 ///
 /// # Errors
 /// [`Failure::WrongDocument`] if another one is where it should be.
-pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>, Failure> {
+pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<PlacedDocument>, Failure> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(None) };
     if let Some(document) = document(body, text) {
         return document.of(id).map(Some).ok_or(Failure::WrongDocument);
     }
-    let Ok(Answer { results }) = serde_json::from_str(text) else { return Ok(None) };
+    let Ok(BulkGetAnswer { results }) = serde_json::from_str(text) else { return Ok(None) };
     let of = |text: &RawValue| document(body, text.get())?.of(id);
-    for Asked { id: asked, docs } in &results {
+    for AskedDocument { id: asked, docs } in &results {
         for document in docs.iter().filter_map(|it| it.ok) {
             match of(document) {
                 Some(found) => return Ok(Some(found)),
@@ -66,24 +66,24 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>,
     Ok(None)
 }
 
-struct Document<'a> {
+struct NamedDocument<'a> {
     id: Cow<'a, str>,
-    found: Found,
+    found: PlacedDocument,
 }
 
-impl Document<'_> {
+impl NamedDocument<'_> {
     /// Where it is, if this is its name.
-    fn of(self, id: &[u8]) -> Option<Found> {
+    fn of(self, id: &[u8]) -> Option<PlacedDocument> {
         (self.id.as_bytes() == id).then_some(self.found)
     }
 }
 
 /// Parses the text at this place of an answer, if it is a document.
-fn document<'a>(body: &[u8], text: &'a str) -> Option<Document<'a>> {
+fn document<'a>(body: &[u8], text: &'a str) -> Option<NamedDocument<'a>> {
     let Named { id, rev } = serde_json::from_str(text).ok()?;
     let token = Token::from(Revision::parse(rev.as_bytes())?);
     let start = text.as_ptr().addr() - body.as_ptr().addr();
-    Some(Document { id, found: (token, start..start + text.len()) })
+    Some(NamedDocument { id, found: (token, start..start + text.len()) })
 }
 
 #[cfg(test)]

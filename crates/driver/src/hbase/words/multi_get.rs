@@ -62,14 +62,14 @@ impl MultiGet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spelled, spell};
+    use super::super::{SpelledOperation, spell};
     use super::*;
     use crate::op::Pen as _;
 
     fn rows(text: &str) -> Result<Vec<String>, String> {
         let plan = OperationPlan::parse(&format!("hbase-several={text}")).unwrap();
         let spelled = spell(&plan).map_err(|mistake| mistake.to_string())?;
-        let Spelled::MultiGet(get) = spelled else { panic!("{spelled:?}") };
+        let SpelledOperation::MultiGet(get) = spelled else { panic!("{spelled:?}") };
         let mut pen = HBasePen::new(b"f"[..].into());
         for hole in &get.holes.0 {
             pen.value(|out| {

@@ -24,7 +24,7 @@ const MOST: u32 = 1_000_000;
 
 /// A scan, cut into pieces.
 #[derive(Clone, Debug)]
-pub(in crate::hbase) struct Scan {
+pub(in crate::hbase) struct SpelledScan {
     from: Pieces,
     to: Option<Pieces>,
     prefix: Option<Pieces>,
@@ -55,7 +55,7 @@ impl Range {
     }
 }
 
-pub(super) fn spell(operation: &OperationPlan) -> Result<Scan, Wrong> {
+pub(super) fn spell(operation: &OperationPlan) -> Result<SpelledScan, Wrong> {
     let wrong = |problem: String| (problem, format!("write it like {EXAMPLE}"));
     let mut given = Map::new();
     for part in operation.text(EXAMPLE)?.split('&').filter(|part| !part.is_empty()) {
@@ -93,7 +93,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Scan, Wrong> {
         return Err(("a prefix is a range of its own".to_owned(), "leave from and to out".into()));
     }
     let from = from.unwrap_or_default();
-    Ok(Scan { from, to, prefix, limit, columns, column_prefix, holes })
+    Ok(SpelledScan { from, to, prefix, limit, columns, column_prefix, holes })
 }
 
 /// The names in a list, or in a text with commas between them.
@@ -111,7 +111,7 @@ fn names(value: &Value) -> Result<Vec<String>, Wrong> {
     )
 }
 
-impl Scan {
+impl SpelledScan {
     /// The rows requested by the operation in a pen.
     pub(in crate::hbase) fn range(&self, pen: &HBasePen) -> Range {
         let join = |pieces: &Pieces| joined(pieces, &pen.values);
@@ -140,14 +140,14 @@ fn after(prefix: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spelled, spell};
+    use super::super::{SpelledOperation, spell};
     use super::*;
     use crate::op::Pen as _;
 
     fn range(text: &str) -> Result<Range, String> {
         let plan = OperationPlan::parse(&format!("hbase-spelled={text}")).unwrap();
         let spelled = spell(&plan).map_err(|mistake| mistake.to_string())?;
-        let Spelled::Scan(scan) = spelled else { panic!("{spelled:?}") };
+        let SpelledOperation::Scan(scan) = spelled else { panic!("{spelled:?}") };
         let mut pen = HBasePen::new(b"f"[..].into());
         scan.holes.0.iter().for_each(|_| {
             pen.value(|out| {

@@ -6,7 +6,7 @@ use super::*;
 async fn indexed(
     rest: &str,
     existing: Existing,
-    change: impl FnOnce(&mut Kept),
+    change: impl FnOnce(&mut ServerData),
 ) -> (Result<(), String>, Vec<String>) {
     let (address, kept) = server();
     change(&mut kept.lock().unwrap());
@@ -42,7 +42,7 @@ async fn indexes_are_there_before_the_first_document_or_there_is_no_run() {
 #[tokio::test]
 async fn an_existing_collection_must_have_the_indexes() {
     let there = |indexes: Vec<Document>| {
-        move |kept: &mut Kept| {
+        move |kept: &mut ServerData| {
             kept.documents.insert("k".to_owned(), doc! {"_id": "k"});
             kept.indexes = indexes;
         }

@@ -1,6 +1,6 @@
 //! `document`: whether the document that the request is about is among the rows.
 
-use super::{Expectation, Found};
+use super::{Expectation, JudgedAnswer};
 use serde::{Deserialize, Serialize};
 
 /// Whether the document must be among the rows.
@@ -16,11 +16,11 @@ impl Document {
 }
 
 impl Expectation for Document {
-    fn is_met(&self, found: &Found<'_>) -> bool {
+    fn is_met(&self, found: &JudgedAnswer<'_>) -> bool {
         !self.0 || found.has_document != Some(false)
     }
 
-    fn words(&self, found: &Found<'_>) -> String {
+    fn words(&self, found: &JudgedAnswer<'_>) -> String {
         format!("a row of the document expected, {} others came", found.rows)
     }
 }

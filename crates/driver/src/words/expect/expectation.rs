@@ -2,7 +2,7 @@
 
 /// The properties of an answer that expectations check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<'b> {
+pub struct JudgedAnswer<'b> {
     /// The status; 0 if the driver has none.
     pub status: u16,
     /// Rows, or documents.
@@ -16,8 +16,8 @@ pub struct Found<'b> {
 /// Something that is expected of each answer.
 pub trait Expectation {
     /// Whether an answer meets it.
-    fn is_met(&self, found: &Found<'_>) -> bool;
+    fn is_met(&self, found: &JudgedAnswer<'_>) -> bool;
 
     /// What was expected and what was found, in words.
-    fn words(&self, found: &Found<'_>) -> String;
+    fn words(&self, found: &JudgedAnswer<'_>) -> String;
 }

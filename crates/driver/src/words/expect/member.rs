@@ -1,6 +1,6 @@
 //! `member`: the value at a place in the answer.
 
-use super::{Expectation, Found};
+use super::{Expectation, JudgedAnswer};
 use crate::values::json_at;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ struct Unmet<'m, 'f> {
 
 impl Members {
     /// The first place where an answer differs.
-    fn unmet<'f>(&self, found: &Found<'f>) -> Option<Unmet<'_, 'f>> {
+    fn unmet<'f>(&self, found: &JudgedAnswer<'f>) -> Option<Unmet<'_, 'f>> {
         self.0.iter().find_map(|(place, wanted)| {
             let there = json_at(found.body, place);
             let is =
@@ -33,11 +33,11 @@ impl Members {
 }
 
 impl Expectation for Members {
-    fn is_met(&self, found: &Found<'_>) -> bool {
+    fn is_met(&self, found: &JudgedAnswer<'_>) -> bool {
         self.unmet(found).is_none()
     }
 
-    fn words(&self, found: &Found<'_>) -> String {
+    fn words(&self, found: &JudgedAnswer<'_>) -> String {
         let Some(Unmet { place, wanted, there }) = self.unmet(found) else { return String::new() };
         let there = there.map_or("nothing".into(), String::from_utf8_lossy);
         let there: String = there.chars().take(60).collect();

@@ -8,7 +8,7 @@ mod member;
 mod rows;
 mod status;
 
-pub use expectation::{Expectation, Found};
+pub use expectation::{Expectation, JudgedAnswer};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +37,12 @@ macro_rules! expectations {
             }
 
             /// Whether an answer is as expected.
-            pub fn is_met(&self, found: &Found<'_>) -> bool {
+            pub fn is_met(&self, found: &JudgedAnswer<'_>) -> bool {
                 $(self.$name.as_ref().is_none_or(|it| it.is_met(found)))&&*
             }
 
             /// What was expected and what was found, for the first expectation that is not met.
-            pub fn unmet(&self, found: &Found<'_>) -> Option<String> {
+            pub fn unmet(&self, found: &JudgedAnswer<'_>) -> Option<String> {
                 $(if let Some(it) = self.$name.as_ref().filter(|it| !it.is_met(found)) {
                     return Some(it.words(found));
                 })*
@@ -85,8 +85,12 @@ mod tests {
     fn each_expectation_is_held_against_what_came() {
         const BODY: &[u8] = br#"{"ok":true}{"#;
         let expect = |text: &str| serde_json::from_str::<Expect>(text).unwrap();
-        let found =
-            |status, rows, bytes| Found { status, rows, has_document: None, body: &BODY[..bytes] };
+        let found = |status, rows, bytes| JudgedAnswer {
+            status,
+            rows,
+            has_document: None,
+            body: &BODY[..bytes],
+        };
         for (text, met, unmet, words) in [
             (r#"{"rows":3}"#, found(200, 3, 9), found(200, 2, 9), "3 rows expected, 2 came"),
             (
@@ -121,14 +125,14 @@ mod tests {
             ),
             (
                 r#"{"member":{"rows.1":{"id":"a"}}}"#,
-                Found { body: br#"{"rows":[1, {"id": "a"}]}"#, ..found(200, 0, 0) },
-                Found { body: br#"{"rows":[1, {"id": "b"}]}"#, ..found(200, 0, 0) },
+                JudgedAnswer { body: br#"{"rows":[1, {"id": "a"}]}"#, ..found(200, 0, 0) },
+                JudgedAnswer { body: br#"{"rows":[1, {"id": "b"}]}"#, ..found(200, 0, 0) },
                 r#"{"id":"a"} expected at rows.1, {"id": "b"} came"#,
             ),
             (
                 r#"{"document":true}"#,
-                Found { has_document: Some(true), ..found(200, 1, 0) },
-                Found { has_document: Some(false), ..found(200, 2, 0) },
+                JudgedAnswer { has_document: Some(true), ..found(200, 1, 0) },
+                JudgedAnswer { has_document: Some(false), ..found(200, 2, 0) },
                 "a row of the document expected, 2 others came",
             ),
         ] {

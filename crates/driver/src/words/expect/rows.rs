@@ -1,6 +1,6 @@
 //! `rows`: the number of rows.
 
-use super::{Expectation, Found};
+use super::{Expectation, JudgedAnswer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -58,11 +58,11 @@ impl fmt::Display for Rows {
 }
 
 impl Expectation for Rows {
-    fn is_met(&self, found: &Found<'_>) -> bool {
+    fn is_met(&self, found: &JudgedAnswer<'_>) -> bool {
         (self.0..=self.1).contains(&found.rows)
     }
 
-    fn words(&self, found: &Found<'_>) -> String {
+    fn words(&self, found: &JudgedAnswer<'_>) -> String {
         format!("{self} rows expected, {} came", found.rows)
     }
 }

@@ -1,6 +1,6 @@
 //! `status`: the status of the answer.
 
-use super::{Expectation, Found};
+use super::{Expectation, JudgedAnswer};
 use serde::{Deserialize, Serialize};
 
 /// An HTTP status.
@@ -25,11 +25,11 @@ impl From<Status> for u16 {
 }
 
 impl Expectation for Status {
-    fn is_met(&self, found: &Found<'_>) -> bool {
+    fn is_met(&self, found: &JudgedAnswer<'_>) -> bool {
         found.status == self.0
     }
 
-    fn words(&self, found: &Found<'_>) -> String {
+    fn words(&self, found: &JudgedAnswer<'_>) -> String {
         format!("status {} expected, {} came", self.0, found.status)
     }
 }
