@@ -17,7 +17,7 @@ const HEAD: &[u8] = b"arrived_us,answered_us\n";
 const BETWEEN: Duration = Duration::from_millis(50);
 
 /// When a request arrived, and when it was answered, if it was: in nanoseconds after the first.
-type Entry = (Nanos, Option<Nanos>);
+type LogEntry = (Nanos, Option<Nanos>);
 
 /// A log that is being written. Ends when the last clone is dropped.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Log(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    entries: Sender<Entry>,
+    entries: Sender<LogEntry>,
     /// Whether no more entries will be added.
     ended: Arc<AtomicBool>,
     /// The writing thread, until its result has been taken.
@@ -90,7 +90,7 @@ impl Drop for Inner {
     }
 }
 
-fn write(mut file: impl Write, coming: &Receiver<Entry>, ended: &AtomicBool) -> io::Result<()> {
+fn write(mut file: impl Write, coming: &Receiver<LogEntry>, ended: &AtomicBool) -> io::Result<()> {
     loop {
         // Read before the last round, so that this round is complete.
         let last = ended.load(Ordering::Acquire);

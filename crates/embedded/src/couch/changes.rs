@@ -19,14 +19,14 @@ use crate::counters::count;
 const TIMEOUT_MS: u64 = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FeedKind {
     Normal,
     Longpoll,
     Continuous,
     Eventsource,
 }
 
-impl Kind {
+impl FeedKind {
     /// Whether each change is written as a line of its own.
     const fn is_lines(self) -> bool {
         matches!(self, Self::Continuous | Self::Eventsource)
@@ -35,7 +35,7 @@ impl Kind {
 
 #[derive(Clone, Debug)]
 struct Feed {
-    kind: Kind,
+    kind: FeedKind,
     since: u64,
     limit: u64,
     include_docs: bool,
@@ -77,10 +77,10 @@ impl Feed {
         };
         Ok(Self {
             kind: match query.get("feed") {
-                None | Some("normal") => Kind::Normal,
-                Some("longpoll") => Kind::Longpoll,
-                Some("continuous") => Kind::Continuous,
-                Some("eventsource") => Kind::Eventsource,
+                None | Some("normal") => FeedKind::Normal,
+                Some("longpoll") => FeedKind::Longpoll,
+                Some("continuous") => FeedKind::Continuous,
+                Some("eventsource") => FeedKind::Eventsource,
                 Some(_) => return Err(Refusal::BAD_PARAMETER),
             },
             since,
@@ -110,14 +110,14 @@ impl Feed {
                 if rows + time > 0 && !self.kind.is_lines() {
                     out.extend_from_slice(b",\n");
                 }
-                if self.kind == Kind::Eventsource {
+                if self.kind == FeedKind::Eventsource {
                     out.extend_from_slice(b"data: ");
                 }
                 write_row(id, entry, self.include_docs, out);
                 match self.kind {
-                    Kind::Normal | Kind::Longpoll => {}
-                    Kind::Continuous => out.push(b'\n'),
-                    Kind::Eventsource => {
+                    FeedKind::Normal | FeedKind::Longpoll => {}
+                    FeedKind::Continuous => out.push(b'\n'),
+                    FeedKind::Eventsource => {
                         out.extend_from_slice(b"\nid: \"");
                         write_number(entry.seq, out);
                         out.extend_from_slice(b"-standin\"\n\n");
@@ -141,9 +141,9 @@ impl Feed {
     fn write_end(&self, state: &mut State, out: &mut Vec<u8>) {
         out.extend_from_slice(match self.kind {
             // CouchDB ends this kind without any text.
-            Kind::Eventsource => return,
-            Kind::Continuous => b"{\"last_seq\":\"",
-            Kind::Normal | Kind::Longpoll => b"\n],\n\"last_seq\":\"",
+            FeedKind::Eventsource => return,
+            FeedKind::Continuous => b"{\"last_seq\":\"",
+            FeedKind::Normal | FeedKind::Longpoll => b"\n],\n\"last_seq\":\"",
         });
         write_number(self.since, out);
         out.extend_from_slice(b"-standin\",\"pending\":");
@@ -179,7 +179,7 @@ pub(crate) fn changes(call: &Call<'_>, database: &Arc<Database>) -> Result<Reply
     if !feed.kind.is_lines() {
         body.extend_from_slice(b"{\"results\":[\n");
     }
-    if feed.kind == Kind::Normal || !call.reads() || call.method == hyper::Method::HEAD {
+    if feed.kind == FeedKind::Normal || !call.reads() || call.method == hyper::Method::HEAD {
         let mut state = database.lock();
         feed.rows(&mut state, &mut body);
         feed.write_end(&mut state, &mut body);
@@ -204,7 +204,7 @@ async fn serve(
         let retired = {
             let mut state = database.lock();
             let rows = feed.rows(&mut state, &mut out);
-            let over = feed.limit == 0 || (feed.kind == Kind::Longpoll && rows > 0);
+            let over = feed.limit == 0 || (feed.kind == FeedKind::Longpoll && rows > 0);
             if over || state.retired() {
                 feed.write_end(&mut state, &mut out);
             }
@@ -222,7 +222,7 @@ async fn serve(
             () = tokio::time::sleep(feed.heartbeat.unwrap_or(feed.timeout)) => {
                 if feed.heartbeat.is_some() {
                     let beat: &[u8] = match feed.kind {
-                        Kind::Eventsource => b"event: heartbeat\ndata: \n\n",
+                        FeedKind::Eventsource => b"event: heartbeat\ndata: \n\n",
                         _ => b"\n",
                     };
                     out.extend_from_slice(beat);

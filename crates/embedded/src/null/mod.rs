@@ -67,7 +67,7 @@ impl Script {
     }
 }
 
-struct Connection {
+struct NullConnection {
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,
     stream: TcpStream,
@@ -89,10 +89,10 @@ pub(super) async fn serve(
 ) -> io::Result<()> {
     let turnstile = Turnstile::new(Arc::clone(&script.gate), number);
     let out = Vec::with_capacity(1024);
-    Connection { script, served, stream, turnstile, out, waiting: 0 }.run().await
+    NullConnection { script, served, stream, turnstile, out, waiting: 0 }.run().await
 }
 
-impl Connection {
+impl NullConnection {
     async fn run(mut self) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(READ_BYTES);
         let clock = self.script.gate.clock();
