@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A lane of either order.
-type Lane = Either<Crud, CurrentDocument>;
+type MixedLane = Either<Crud, CurrentDocument>;
 
 /// A mix of single-document operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -364,7 +364,7 @@ impl Lanes for MixedPlan {
     ) -> Result<R::Output, R::Error> {
         match self.order {
             CrudOrder::Current => {
-                let lanes = self.current(cx, stock).into_iter().map(Lane::Other);
+                let lanes = self.current(cx, stock).into_iter().map(MixedLane::Other);
                 Ok(runner.run(lanes.collect())?.0)
             }
             CrudOrder::Uniform if !self.own.is_empty() => {
@@ -373,9 +373,9 @@ impl Lanes for MixedPlan {
                 Ok(output)
             }
             CrudOrder::Uniform => {
-                let lanes = self.uniform(cx, stock).into_iter().map(Lane::One);
+                let lanes = self.uniform(cx, stock).into_iter().map(MixedLane::One);
                 let (output, lanes) = runner.run(lanes.collect())?;
-                stock.keep(lanes.into_iter().filter_map(Lane::one).collect::<Vec<_>>());
+                stock.keep(lanes.into_iter().filter_map(MixedLane::one).collect::<Vec<_>>());
                 Ok(output)
             }
         }

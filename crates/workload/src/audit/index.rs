@@ -94,7 +94,7 @@ impl Iterator for KeysOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::owed::{Doubt, Doubts};
+    use crate::audit::owed::{DoubtfulWrite, Doubts};
     use crate::journal::Fate;
     use crate::op::Token;
 
@@ -129,7 +129,7 @@ mod tests {
     fn what_had_no_answer_may_have_been_done_or_not() {
         let token = Token::default();
         let maybe = |act| {
-            let maybe = vec![Doubt { act, version: 1, fate: Fate::Sent }];
+            let maybe = vec![DoubtfulWrite { act, version: 1, fate: Fate::Sent }];
             Doubts { maybe, ..Doubts::default() }
         };
         let (maybe_deleted, maybe_written) = (|| maybe(Act::Delete), || maybe(Act::Write));

@@ -2,7 +2,7 @@
 
 use super::index::{IndexRows, KeysOf};
 use super::ledger::Ledger;
-use super::owed::{Doubt, Last, Owed};
+use super::owed::{DoubtfulWrite, Last, Owed};
 use crate::journal::Act;
 use crate::op::{
     Answered, Failure, Finding, Key, Op, OpKind, Pen, ReadCopies, Reply, Token, Unconfirmed,
@@ -148,7 +148,7 @@ impl Audit {
         let before = owed.last.token();
         let token = token.filter(|_| before != Token::default());
         let is_later = token.is_none_or(|token| token.number > before.number);
-        let written = |it: &&Doubt| is_later && it.act == Act::Write && holds(it.version);
+        let written = |it: &&DoubtfulWrite| is_later && it.act == Act::Write && holds(it.version);
         if let Some(done) = owed.doubts.maybe.iter().find(written) {
             // An update may leave a document unchanged, for example when a flag keeps its value.
             let is_as_before = matches!(owed.last, Last::Written { version, .. } if holds(version));

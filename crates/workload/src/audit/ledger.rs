@@ -86,7 +86,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::owed::Doubt;
+    use crate::audit::owed::DoubtfulWrite;
     use crate::journal::{Act, Fate};
     use crate::op::Token;
 
@@ -186,7 +186,10 @@ mod tests {
         ledger.add(&removed, false);
         assert_eq!(ledger.stored(), keys.len() as u64 - 2);
         let maybe = ledger.at(0).map(|owed| owed.doubts.maybe);
-        assert_eq!(maybe, Some(vec![Doubt { act: Act::Write, version: 0, fate: Fate::Sent }]));
+        assert_eq!(
+            maybe,
+            Some(vec![DoubtfulWrite { act: Act::Write, version: 0, fate: Fate::Sent }])
+        );
         assert_eq!(ledger.at(2), None);
         assert_eq!(ledger.at(5_000), None);
         let parts = (0..3).flat_map(|k| ledger.part(k, 3));

@@ -11,9 +11,14 @@ pub(super) enum Last {
     /// A write was sent, but nothing was acknowledged.
     Nothing,
     /// A version was stored.
-    Written { version: u32, token: Token },
+    Written {
+        version: u32,
+        token: Token,
+    },
     /// It was deleted.
-    Deleted { token: Token },
+    Deleted {
+        token: Token,
+    },
 }
 
 /// What should be found for one document.
@@ -25,7 +30,7 @@ pub(super) struct Owed {
 
 /// A write after the last acknowledged one that may have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Doubt {
+pub(super) struct DoubtfulWrite {
     pub(super) act: Act,
     /// The version that it was to store.
     pub(super) version: u32,
@@ -34,7 +39,7 @@ pub(super) struct Doubt {
     pub(super) fate: Fate,
 }
 
-impl Doubt {
+impl DoubtfulWrite {
     /// What to report about it, depending on whether it was carried out; nothing if it was
     /// acknowledged.
     pub(super) fn became(&self, done: bool) -> Option<Unconfirmed> {
@@ -47,7 +52,7 @@ impl Doubt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubts {
     /// Writes that may have been carried out since.
-    pub(super) maybe: Vec<Doubt>,
+    pub(super) maybe: Vec<DoubtfulWrite>,
     /// Set if a revision was acknowledged that does not follow the previously acknowledged one,
     /// which was lost in between.
     pub(super) undone: Option<(Token, Token)>,
@@ -68,7 +73,8 @@ impl Doubts {
     /// The last write like this one about which it is only known that it was sent. The version of a
     /// deletion is ignored.
     fn sent(&self, act: Act, version: u32) -> Option<usize> {
-        let same = |it: &Doubt| it.act == act && (act == Act::Delete || it.version == version);
+        let same =
+            |it: &DoubtfulWrite| it.act == act && (act == Act::Delete || it.version == version);
         self.maybe.iter().rposition(|it| it.fate == Fate::Sent && same(it))
     }
 
@@ -76,7 +82,7 @@ impl Doubts {
         match self.sent(act, version) {
             Some(place) => self.maybe[place].fate = fate,
             // The notes of several connections are in no particular order.
-            None => self.maybe.push(Doubt { act, version, fate }),
+            None => self.maybe.push(DoubtfulWrite { act, version, fate }),
         }
     }
 }
@@ -87,7 +93,7 @@ impl Owed {
         let JournalEntry { act, fate, version, token, .. } = *entry;
         let doubts = &mut self.doubts;
         match fate {
-            Fate::Sent => doubts.maybe.push(Doubt { act, version, fate }),
+            Fate::Sent => doubts.maybe.push(DoubtfulWrite { act, version, fate }),
             // Only this one: the same write may have been sent before without an answer.
             Fate::Refused => {
                 doubts.sent(act, version).map(|place| doubts.maybe.remove(place));

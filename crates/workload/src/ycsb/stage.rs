@@ -14,7 +14,7 @@ use crate::{Fill, LaneContext, Lanes, Original, Restored, Runner, StageWork, Sto
 use std::sync::Arc;
 
 /// A lane of a class that works on documents.
-type Lane = Either<CoreLane, SeriesLane>;
+type ClassLane = Either<CoreLane, SeriesLane>;
 
 impl YcsbStage {
     /// How many records the load phase inserts; `None` in the run phase.
@@ -149,7 +149,7 @@ impl Lanes for YcsbStage {
                     }
                     YcsbPhase::Run => series.run(k as u64, of, self.own_operations(k, cx)),
                 };
-                Ok(runner.run((0..connections).map(make).map(Lane::Other).collect())?.0)
+                Ok(runner.run((0..connections).map(make).map(ClassLane::Other).collect())?.0)
             }
             Class::Rest(config) => {
                 let rest = Arc::new(Rest::new(&self.config, config, cx.seed));
@@ -157,10 +157,10 @@ impl Lanes for YcsbStage {
                 Ok(runner.run((0..connections).map(make).collect())?.0)
             }
             Class::Core => {
-                let lanes = self.core_lanes(cx, stock).into_iter().map(Lane::One);
+                let lanes = self.core_lanes(cx, stock).into_iter().map(ClassLane::One);
                 let (output, lanes) = runner.run(lanes.collect())?;
                 if self.phase == YcsbPhase::Run {
-                    stock.keep(lanes.into_iter().filter_map(Lane::one).collect::<Vec<_>>());
+                    stock.keep(lanes.into_iter().filter_map(ClassLane::one).collect::<Vec<_>>());
                 }
                 Ok(output)
             }
