@@ -5,6 +5,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/names.rs"]
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
