@@ -65,11 +65,14 @@ pub struct ErrorBody<'a> {
 }
 
 impl ErrorBody<'_> {
-    /// `error: reason`, or whichever of the two exists.
+    /// `error: reason`, or whichever of the two says anything.
     pub fn words(&self) -> Option<String> {
-        match (self.error.as_deref(), self.reason.as_deref()) {
+        let said = |text: Option<&str>| {
+            text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        match (said(self.error.as_deref()), said(self.reason.as_deref())) {
             (Some(error), Some(reason)) => Some(format!("{error}: {reason}")),
-            (one, other) => one.or(other).map(str::to_owned),
+            (one, other) => one.or(other),
         }
     }
 }
@@ -101,6 +104,9 @@ mod tests {
                 "illegal_docid: no colon",
             ),
             (b"{\"reason\":\"only that\"}", "only that"),
+            (b"{\"error\":\"badmatch\",\"reason\":\"\"}", "badmatch"),
+            (b"{\"error\":\" \",\"reason\":\"only that\"}", "only that"),
+            (b"{\"error\":\"\",\"reason\":\"\"}", "{\"error\":\"\",\"reason\":\"\"}"),
             (b"{\"message\":1}", "{\"message\":1}"),
             (b"no such thing\n", "no such thing\n"),
             (b"<html><HEAD><title>400 No</title></head><p>x", "400 No"),

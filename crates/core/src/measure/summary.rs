@@ -194,7 +194,8 @@ pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSumma
         None => format!("{} {class}", grouped(count)),
         Some(Reason { status, reason }) => {
             let status = status.map_or(String::new(), |status| format!(" (status {status})"));
-            format!("{} {class}: {reason}{status}", grouped(count))
+            let reason = if reason.is_empty() { reason } else { &format!(": {reason}") };
+            format!("{} {class}{reason}{status}", grouped(count))
         }
     });
     words.collect::<Vec<_>>().join(if explained { "; " } else { ", " })
@@ -267,6 +268,10 @@ mod tests {
         totals.add(&part(Failure::Timeout, None));
         let both = "4 rejected: illegal_docid: no colon (status 400); 2 timeout";
         assert_eq!(words(&totals), both);
+        // A server may give a status and say nothing.
+        let mut silent = Totals::default();
+        silent.add(&part(Failure::ServerError, Some("")));
+        assert_eq!(words(&silent), "2 server_error (status 400)");
         let mut many = part(Failure::Timeout, None);
         many.kind_mut(OpKind::Create).failures[Failure::Timeout.index()] = 191_685;
         totals.add(&many);

@@ -1,7 +1,7 @@
 //! Requests to the master: tables and their families, HBase's version.
 
 use super::connection::{Connection, ConnectionSettings, Lost, Setback};
-use super::exception::simple;
+use super::exception::first_line;
 use super::messages::{
     ActiveMaster, ClusterStatusRequest, ClusterStatusResponse, ColumnFamilySchema,
     CreateTableRequest, Nothing, ProcedureResult, ProcedureResultRequest, ProcedureStarted,
@@ -143,7 +143,7 @@ impl<'a> MasterClient<'a> {
         let Some(exception) = ended?.exception else { return Ok(()) };
         let exception = exception.generic_exception.unwrap_or_default();
         let class = exception.class_name.unwrap_or_default();
-        let reason = format!("{}: {}", simple(&class), exception.message.unwrap_or_default());
+        let reason = first_line(&class, &exception.message.unwrap_or_default());
         Err(Lost::new(Failure::Rejected, reason).into())
     }
 

@@ -159,8 +159,7 @@ fn unusable(record: &RunRecord) -> Option<FoundResult<'_>> {
     if let Some((stage, missing, records)) = not_loaded(record) {
         let why = stage.failures();
         let (left_out, of) = (grouped(missing), grouped(records));
-        let reason = format!("{left_out} of {of} records were not loaded: {why}");
-        let reason = reason.trim_end_matches(": ").to_owned();
+        let reason = because(format!("{left_out} of {of} records were not loaded"), &why);
         let lost = record.lost_words().map_or_else(String::new, |lost| format!("; {lost}"));
         let cause = Cause::NotLoaded(stage, missing, records);
         return Some((cause, RunResult::failed(3, reason + &lost)));
@@ -168,8 +167,13 @@ fn unusable(record: &RunRecord) -> Option<FoundResult<'_>> {
     let stage = record.measured().find(none_ok)?;
     let advice = record.fill_advice(stage).map_or_else(String::new, |it| format!("; {it}"));
     let (title, why) = (stage.title(), stage.failures());
-    let reason = format!("no operation of the {title} stage succeeded: {why}{advice}");
+    let reason = because(format!("no operation of the {title} stage succeeded"), &why) + &advice;
     Some((Cause::NoneOk(stage), RunResult::failed(3, reason)))
+}
+
+/// What went wrong, and why, if that is known.
+fn because(what: String, why: &str) -> String {
+    if why.is_empty() { what } else { format!("{what}: {why}") }
 }
 
 /// The target could not be closed properly. This counts only if nothing else is wrong.
@@ -225,7 +229,7 @@ fn stays_down(record: &RunRecord) -> Option<FoundResult<'_>> {
     let stage = record.measured().find(down)?;
     let why = stage.failures();
     let invalid = record.invalid_drill().map_or_else(String::new, |(_, why)| format!("; {why}"));
-    let reason = format!("nothing succeeded any more after the drill: {why}{invalid}");
+    let reason = because("nothing succeeded any more after the drill".to_owned(), &why) + &invalid;
     Some((Cause::Drill(stage), RunResult::failed(3, reason)))
 }
 

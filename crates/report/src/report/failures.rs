@@ -51,6 +51,7 @@ impl Failed {
     pub(super) fn why(&self) -> String {
         match &self.reason {
             None => self.class.words(),
+            Some(Reason { status: None, reason }) if reason.is_empty() => self.class.words(),
             Some(Reason { status: Some(status), reason }) if reason.is_empty() => {
                 format!("{}, status {status}", self.class.words())
             }
@@ -111,12 +112,14 @@ mod tests {
             (OpKind::Read, Failure::Connect, 1_300, refused),
             (OpKind::Update, Failure::NotFound, 3, Some((Some(404), ""))),
             (OpKind::Delete, Failure::Timeout, 2, None),
+            (OpKind::Scan, Failure::Protocol, 1, Some((None, ""))),
         ]);
         let expected = [
             "1,300 read: connection refused",
             "20 create: conflict (409 conflict: Document update conflict.)",
             "3 update: not found, status 404",
             "2 delete: timeout",
+            "1 scan: protocol",
         ];
         assert_eq!(lines, expected);
     }
