@@ -186,6 +186,25 @@ pub(super) fn outage_words(stage: &StageRecord) -> Option<String> {
     stage.outage.longest().map(|_| away_in_all_words(stage, stage.outage.total_s))
 }
 
+/// The verdict on a stage that cannot be trusted, and its outages. One event has one warning: a
+/// stage that is degraded is so with its outages.
+pub(super) fn verdict_and_outages(stage: &StageRecord) -> Vec<(Code, String)> {
+    // The times of an audit do not matter.
+    let verdict = of_verdict(stage).filter(|_| !stage.purpose().is_news());
+    match (verdict, outage_words(stage)) {
+        (Some((Code::Degraded, words)), Some(_)) if stage.verdict.is_outage() => {
+            vec![(Code::Degraded, words)]
+        }
+        (Some((Code::Degraded, words)), Some(outage)) => {
+            vec![(Code::Degraded, format!("{words}; {outage}"))]
+        }
+        (verdict, outage) => {
+            let outage = outage.map(|words| (Code::Outage, words));
+            verdict.into_iter().chain(outage).collect()
+        }
+    }
+}
+
 /// Pauses of the client, if they are long enough to report.
 pub(super) fn pause_words(stage: &StageRecord) -> Option<String> {
     let pauses = &stage.client.pauses;

@@ -1,7 +1,7 @@
 //! Warnings: what to know before trusting the numbers. Derived once from the record.
 
 use super::begun::{LASTED, not_all_begun};
-use super::blame::{disturbed, of_verdict, outage_words, pause_words};
+use super::blame::{disturbed, pause_words, verdict_and_outages};
 use super::code::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, ServerRecord, StageRecord, beside, drilled, fleet};
 use crate::driver::Nouns;
@@ -182,12 +182,8 @@ fn of_stage(
     if let Some(words) = disturbed(stage).filter(|_| stage.purpose().is_measured()) {
         add(Code::Disturbed, words);
     }
-    // The times of an audit do not matter.
-    if let Some((code, message)) = of_verdict(stage).filter(|_| !stage.purpose().is_news()) {
+    for (code, message) in verdict_and_outages(stage) {
         add(code, message);
-    }
-    if let Some(words) = outage_words(stage) {
-        add(Code::Outage, words);
     }
     if let Some(words) = pause_words(stage) {
         add(Code::ClientPaused, words);

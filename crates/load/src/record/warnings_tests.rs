@@ -257,11 +257,23 @@ fn a_degraded_stage_is_reported_with_its_outages() {
                 stage.outage = Outage { spans, total_s: outage_s, ..Outage::default() };
             }
         });
+        let codes: Vec<Code> = warnings.iter().map(|it| it.0).collect();
+        assert!(codes.contains(&Code::Degraded) && !codes.contains(&Code::Outage), "{codes:?}");
         warnings.into_iter().find(|it| it.0 == Code::Degraded).expect("a warning").1
     };
     let failed = "of the operations failed through the server's fault";
     assert_eq!(degraded(0.125, 0.0, false), format!("degraded: 12.5 % {failed}"));
     assert_eq!(degraded(0.0, 1.5, true), "degraded: no answer for 1.5 s from 0.5 s on");
+    // A brief outage is not the reason, but it is not left out either.
+    let brief = format!("degraded: 62.0 % {failed}; no answer for 30 ms from 0.5 s on");
+    assert_eq!(degraded(0.62, 0.03, true), brief);
+    let words = "no answer for 30 ms from 0.5 s on".to_owned();
+    let sustained = only(|stage| {
+        let spans = vec![span(0.5, 0.03)];
+        stage.verdict = Verdict::Sustained;
+        stage.outage = Outage { spans, total_s: 0.03, ..Outage::default() };
+    });
+    assert_eq!(sustained, (Some(Code::Outage), words));
     assert_eq!(
         degraded(0.001, 1.5, true),
         format!("degraded: no answer for 1.5 s from 0.5 s on, 0.1 % {failed}")
