@@ -13,7 +13,7 @@ mod replay;
 mod shapes;
 
 pub use ceiling::null_rate_per_s;
-pub use claims::{Claim, claims};
+pub use claims::{CLAIMS, Claim};
 pub use noise::Noise;
 pub use outcome::{Finding, Outcome};
 

@@ -4,7 +4,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::plan::Invalid;
-use crate::selftest::{Length, Outcome, claims};
+use crate::selftest::{CLAIMS, Length, Outcome};
 
 /// `springload selftest`.
 #[derive(Debug, clap::Args)]
@@ -42,9 +42,9 @@ impl Verb for Selftest {
             let word = self.only.as_deref();
             word.is_none_or(|word| name.split(' ').any(|part| part == word) || name == word)
         };
-        let chosen: Vec<_> = claims().into_iter().filter(|claim| chosen(claim.name)).collect();
+        let chosen: Vec<_> = CLAIMS.into_iter().filter(|claim| chosen(claim.name)).collect();
         if chosen.is_empty() {
-            let names: Vec<_> = claims().map(|claim| claim.name).to_vec();
+            let names: Vec<_> = CLAIMS.map(|claim| claim.name).to_vec();
             let cure = format!("give one of {}", names.join(", "));
             return Err(Invalid::new("--only", "no such claim", cure).into());
         }

@@ -40,7 +40,9 @@ pub fn in_words(plan: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
     for (name, value) in plan {
         match value {
             Value::Array(stages) if name == "stages" => {
-                stages.iter().for_each(|stage| of_stage(stage, &mut all));
+                for stage in stages {
+                    of_stage(stage, &mut all);
+                }
             }
             _ => member(name, value, &OF_RUN).into_iter().for_each(|it| add(&mut all, it)),
         }

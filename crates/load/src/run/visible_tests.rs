@@ -94,7 +94,7 @@ fn written(fake: &Fake, last: u64, eyes: &[Eye]) -> (Visibility, Vec<Rc<Stored>>
     let probes = Probes { plan, start: Arc::new(Start::made(0)), over, runtime: runtime() };
     let mut nodes = [0, 1].map(|node| Fake { node, ..fake.clone() });
     let (mut found, mut kept) = Default::default();
-    probes.runtime.block_on(probes.write(&mut nodes, eyes, (&mut found, &mut kept)));
+    probes.runtime.block_on(probes.write(&mut nodes, eyes, &mut found, &mut kept));
     (found, kept)
 }
 
@@ -227,7 +227,7 @@ fn all_that_was_made_for_probes_is_removed() {
     let mut found = Visibility::default();
     let ways = [Way::Find, Way::View];
     let mut writer = fake.clone();
-    runtime().block_on(clear(&mut writer, &ways, (&mut found, &mut kept)));
+    runtime().block_on(clear(&mut writer, &ways, &mut found, &mut kept));
     assert_eq!(fake.database.borrow().cleared, ways);
     assert_eq!(ids(&kept), ["1"]);
     assert_eq!(fake.database.borrow().stored.keys().collect::<Vec<_>>(), ["1"]);

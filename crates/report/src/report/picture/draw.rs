@@ -274,6 +274,7 @@ fn line(line: &Line, scale: Scale, x: &Places, y: &Places, out: &mut Drawing) {
 }
 
 /// The sides of a box, in pixels.
+#[derive(Clone, Copy)]
 struct Sides {
     left: f64,
     right: f64,
