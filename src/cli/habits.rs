@@ -232,11 +232,16 @@ fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
     })
 }
 
+/// The part of a word that would be the name of a flag: in `-header=A: b` and `-Header:b` as well.
+pub(super) fn name_in(word: &str) -> &str {
+    word.split(['=', ':']).next().unwrap_or_default()
+}
+
 /// The suggestion for a long flag typed with a single dash, such as `-rate=500`, which is parsed as
-/// `-r` with the value `ate=500`.
+/// `-r` with the value `ate=500`, or `-user:x`, which is `-u` with the value `ser:x`.
 pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
     let word = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
-    let name = word.split('=').next().filter(|it| it.chars().count() > 1)?;
+    let name = Some(name_in(word)).filter(|it| it.chars().count() > 1)?;
     let single = format!("-{name}");
     let is_known = |names: &str| has(names, name) || has(names, &single);
     // Few words are, and the flags of all verbs take time to define.
@@ -246,14 +251,15 @@ pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
         return Some(cure);
     }
     let own = VERBS.iter().find(|it| it.name == verb)?;
-    let flag = first(&own.grammar(), &format!("--{name}"))?;
+    // Capitals as in the name of a header: `-Header:x` is `-H` with the value `eader:x`.
+    let flag = first(&own.grammar(), &format!("--{}", name.to_ascii_lowercase()))?;
     Some(if word.ends_with("=false") { "leave it out".to_owned() } else { format!("give {flag}") })
 }
 
 /// The same before the command line is parsed: `-output=file` would be `-o` with the value
 /// `utput=file`, and `-header` would be `-h`.
 pub(super) fn one_dash_beforehand(word: &str, verb: &str) -> Option<String> {
-    let name = word.strip_prefix('-')?.split('=').next().unwrap_or_default();
+    let name = name_in(word.strip_prefix('-')?);
     let second = name.as_bytes().get(1).copied()?;
     if name == "help" {
         return None;
@@ -494,6 +500,11 @@ mod tests {
             ("-disable-compression", "give --header 'Accept-Encoding: identity'"),
             ("-users", "give --connections"),
             ("-quiet", "give --quiet"),
+            ("-user:x", "give --user"),
+            ("-header:x", "give --header"),
+            ("-Header:x", "give --header"),
+            ("-Header", "give --header"),
+            ("-output:file", "give --output"),
         ] {
             assert!(cure(word, "http").starts_with(wanted), "{word}: {}", cure(word, "http"));
         }
@@ -510,6 +521,9 @@ mod tests {
             "-kv",
             "-opage.html",
             "-XPOST",
+            "-HAccept:x",
+            "-Haccept: x",
+            "-uuser:x",
             "-r",
             "-5",
             "-",

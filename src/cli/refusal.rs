@@ -40,7 +40,8 @@ pub(super) fn misread(arguments: &[OsString], verb: &VerbEntry) -> Option<String
 
 /// The problem of a long flag with a single dash.
 fn two_dashes(word: &str) -> String {
-    let flag = word.split('=').next().unwrap_or_default();
+    // Without its value, which may be a password.
+    let flag = habits::name_in(word);
     format!("{flag}: a flag of more than one letter has two dashes")
 }
 

@@ -54,6 +54,8 @@ const HABITS: &[(&str, &[&str], &str, &str)] = &[
     ("wrk", &["burst", "-t", "30s"], "burst", "-d"),
     ("vegeta", &["http", "-header", "A: b", "-n", "1", "http://127.0.0.1:1/"], "http", "--header"),
     ("vegeta", &["http", "-header=A: b", "http://127.0.0.1:1/"], "http", "--header"),
+    ("curl", &["run", "-user:hush", "http://127.0.0.1:1/"], "run", "--user"),
+    ("curl", &["http", "-Header:x", "http://127.0.0.1:1/"], "http", "--header"),
     ("hey", &["http", "-h2", "http://127.0.0.1:1/"], "http", "--http2"),
     ("vegeta", &["http", "-output=results.bin", "http://127.0.0.1:1/"], "http", "--output"),
     ("vegeta", &["http", "-format=json", "http://127.0.0.1:1/"], "http", "--format"),
@@ -71,6 +73,9 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["run", "-hosts", "a"], "give the address as the first argument: springload run ADDRESS"),
     (&["list", "-hosts"], "give -h for help, or a flag of springload list --help"),
     (&["http", "-http2=false", "http://127.0.0.1:1/"], "two dashes; leave it out"),
+    (&["run", "-user:hush", "http://127.0.0.1:1/"], "error: -user: a flag of more than one letter"),
+    (&["run", "-kvn10", "http://127.0.0.1:1/"], "--insecure: the target does not use TLS, so no"),
+    (&["http", "-kvn10", "http://127.0.0.1:1/"], "--insecure: no URL uses TLS, so no certificate"),
     (&["http", "10"], "URL: \"10\" is a number, not an address"),
     (&["http", "0x7f000001"], "URL: \"0x7f000001\" is a number, not an address"),
     (&["http", "-v", "4", "http://127.0.0.1:1/"], "-v takes no number; leave out the number"),
@@ -144,6 +149,8 @@ fn what_is_right_already_is_not_taken_for_a_habit() {
     let run = measure(["run", "http://127.0.0.1:1", "-u", "10:x", "--docs", "1"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
     let dry = measure(["run", "-t2", "-d30s", "-c50", "-k", "https://127.0.0.1:1", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    let dry = measure(["http", "-kvn10", "https://127.0.0.1:1", "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert_eq!(springload(["list", "-help"]).code, 0);
     let dry = measure(["run", "-t", "2", "-d", "30s", "-r", "5", "--data", "a=1,2", "--dry-run"]);

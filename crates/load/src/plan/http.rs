@@ -208,7 +208,14 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     if let Some(http2) = list.http2 {
         check_http2(http2, list, mistakes);
     }
-    let encrypted = list.requests.kinds().iter().any(|it| it.server.starts_with("https:"));
+    let kinds = list.requests.kinds();
+    let encrypted = kinds.iter().any(|it| it.server.starts_with("https:"));
+    let logs_in_so = list.log_in.iter().any(|it| it.server.starts_with("https:"));
+    if spec.tls.insecure && !kinds.is_empty() && !encrypted && !logs_in_so {
+        // As with other drivers. In ab, -k keeps connections open.
+        let problem = "no URL uses TLS, so no certificate is checked";
+        mistakes.push(Invalid::new("--insecure", problem, "write https://, or leave it out"));
+    }
     let unusable = spec.tls.unusable().filter(|_| encrypted);
     mistakes.extend(unusable.map(|it| Invalid::new(it.flag, it.problem, it.cure)));
 }
