@@ -154,6 +154,12 @@ fn of_client(alert: AlertDescription) -> Option<Trouble> {
     Some(Trouble::new(problem, format!("{give} with --tls-cert FILE and --tls-key FILE")))
 }
 
+/// Whether a certificate was refused because it is not of version 3.
+fn is_old(wrong: &CertificateError) -> bool {
+    matches!(wrong, CertificateError::Other(other)
+        if format!("{other:?}").contains("UnsupportedCertVersion"))
+}
+
 fn of_tls(error: &TlsError) -> Trouble {
     use CertificateError as Wrong;
     let wrong = match error {
@@ -205,6 +211,13 @@ fn of_tls(error: &TlsError) -> Trouble {
         Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
             let cure = format!("set the clocks of both machines, {ACCEPT}");
             Trouble::new("its certificate is not valid yet", cure)
+        }
+        wrong if is_old(wrong) => {
+            let problem = "its certificate is of X.509 version 1, which is not accepted";
+            // Not even with -k: what it says of its key is not read.
+            let cure = "make one of version 3, as openssl req -x509 -addext \
+                        subjectAltName=DNS:HOST does";
+            Trouble::new(problem, cure)
         }
         wrong if is_authority(wrong) => {
             let cure = "give this certificate itself with --tls-ca FILE";
@@ -309,6 +322,35 @@ mod tests {
         assert!(other.starts_with("TLS fails: ") && !other.contains("--tls-cert"), "{other}");
         let plain = message_of(TlsError::InvalidMessage(InvalidMessage::InvalidContentType));
         assert!(plain.starts_with("it does not speak TLS; check the port"), "{plain}");
+    }
+
+    /// As `openssl x509 -req -signkey` makes it.
+    const VERSION_1: &str = "-----BEGIN CERTIFICATE-----\n\
+        MIIBIjCByQIUZLWlZ6c2nXWlolm5kWZVxmbHiLkwCgYIKoZIzj0EAwIwFDESMBAG\n\
+        A1UEAwwJbG9jYWxob3N0MB4XDTI2MTEyODA1MzMxMFoXDTM2MTEyNTA1MzMxMFow\n\
+        FDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n\
+        QP+JvY7hW8rFVNFG0QizKM/nbYmvxaT/id6C5cV4aIjceEnwzu2ZeVNFlrKUXX6Y\n\
+        q7SMCe0j21Xn97cDD6HsvzAKBggqhkjOPQQDAgNIADBFAiEA4Ekiej1zKtsjjr7v\n\
+        xUetIP4dwKvnITFfV/t7VvIS3SYCIBobwEi+XrEoC2FKFjoQZjEUHEf/9a0j1fXK\n\
+        gAYFjB3p\n\
+        -----END CERTIFICATE-----\n";
+
+    #[test]
+    fn a_certificate_of_version_1_is_refused_with_how_to_make_another() {
+        use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
+        use tokio_rustls::rustls::server::ParsedCertificate;
+        let message_of = |error: TlsError| {
+            Trouble::of(&io::Error::new(io::ErrorKind::InvalidData, error)).with_cure()
+        };
+        let old = CertificateDer::from_pem_slice(VERSION_1.as_bytes()).unwrap();
+        let message = message_of(ParsedCertificate::try_from(&old).err().unwrap());
+        let words = "its certificate is of X.509 version 1, which is not accepted; make one of \
+                     version 3, as openssl req -x509 -addext subjectAltName=DNS:HOST does";
+        assert_eq!(message, words);
+        // No other certificate is said to be old.
+        let broken = CertificateDer::from(b"\x30\x00".to_vec());
+        let message = message_of(ParsedCertificate::try_from(&broken).err().unwrap());
+        assert!(message.starts_with("its certificate is refused: "), "{message}");
     }
 
     #[test]
