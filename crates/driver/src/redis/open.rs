@@ -14,13 +14,22 @@ use super::trouble::checked;
 use crate::call::CallError;
 use crate::clock::Clock;
 use crate::groups::Groups;
-use crate::net::ShardContext;
+use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use crate::{Monitor, Shard, Size, Target, TargetError};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// How long the handshake of TLS may take before the server is asked whether it uses TLS at all ...
+const SHAKING: Duration = Duration::from_secs(1);
+/// ... and how long it may take to answer that.
+const ANSWERING: Duration = Duration::from_secs(2);
 
 /// Redis, ready for load.
 #[derive(Clone, Debug)]
@@ -139,6 +148,25 @@ fn is_clustered(info: &str, hello: Value<'_>) -> Option<bool> {
     let is_infinispan = told(hello, "server").is_some_and(|it| it.starts_with("Infinispan"));
     let mode = line.map(str::to_owned).or_else(|| told(hello, "mode").filter(|_| !is_infinispan));
     mode.map(|mode| mode == "cluster")
+}
+
+/// Ends once a server that should use TLS has shown that it does not, and never otherwise. A Redis
+/// without TLS takes a handshake for the beginning of a command, and waits for its end.
+pub(super) async fn lacks_tls(endpoint: &Endpoint) {
+    if endpoint.is_secure() {
+        sleep(SHAKING).await;
+        if let Ok(Ok(true)) = timeout(ANSWERING, answers_plain(endpoint)).await {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Whether a server answers `PING` without TLS, if only with an error: nobody has logged in.
+pub(super) async fn answers_plain(endpoint: &Endpoint) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(endpoint.addresses()).await?;
+    stream.write_all(b"*1\r\n$4\r\nPING\r\n").await?;
+    Ok(matches!(stream.read_u8().await?, b'+' | b'-'))
 }
 
 impl Keys {

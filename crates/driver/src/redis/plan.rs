@@ -4,13 +4,13 @@ use super::binding::BINDING;
 use super::cluster::NodeAccess;
 use super::layout::Layout;
 use super::log_in::LogInto;
-use super::open::{Greeting, RedisTarget};
+use super::open::{Greeting, RedisTarget, lacks_tls};
 use super::shape::Shape;
 use super::{INDEX, Keys, words};
 use crate::address::{decoded, encoded};
 use crate::call::{CallError, in_scheme, told_apart, unusable, within};
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, TlsOptions};
+use crate::net::{Endpoint, TlsOptions, Trouble};
 use crate::op::{Failure, Feature, Kinds, OpKind};
 use crate::pipe::Reach;
 use crate::secrets::LeftOut;
@@ -287,8 +287,15 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 
     async fn open(&self, opening: &Opening) -> Result<(RedisTarget, ServerFacts), TargetError> {
         let mut keys = self.keys(opening)?;
-        let timeout = keys.timeout;
-        let greeted = within(timeout, keys.greet(F::CARD.name), CallError::clone).await;
+        let (timeout, endpoint) = (keys.timeout, keys.endpoint.clone());
+        let greeted = tokio::select! {
+            greeted = within(timeout, keys.greet(F::CARD.name), CallError::clone) => greeted,
+            () = lacks_tls(&endpoint) => {
+                let cure = format!("write http://{}", endpoint.host());
+                let known = Trouble::new("the server does not use TLS", cure);
+                return Err(in_scheme(&self.server, F::CARD.schemes[0], &known));
+            }
+        };
         let Greeting { name, version } = match greeted {
             Ok(greeting) => greeting,
             Err(trouble) => return Err(self.unusable(&trouble, &keys).await),

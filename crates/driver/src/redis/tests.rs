@@ -1,6 +1,7 @@
 //! Tests the driver against a small server, and against peers that misbehave.
 
 use super::hash::java_hash;
+use super::open::answers_plain;
 use super::plan::{Flavor, Redis};
 use super::stand_in::server;
 use super::{RedisPlan, RedisSession, RedisTarget};
@@ -76,6 +77,31 @@ pub(super) async fn unseen(
 
 pub(super) fn document(session: &RedisSession) -> String {
     String::from_utf8(session.answered().document.unwrap_or_default().to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_named_long_before_the_timeout() {
+    let patient = Opening { timeout_ns: 60_000_000_000, ..opening() };
+    for answer in ["+PONG\r\n", "-NOAUTH Authentication required.\r\n"] {
+        // It waits for the end of anything but a command.
+        let plain = peer(answer, "");
+        let plan = RedisPlan::check(&asked(&format!("rediss://{plain}"))).unwrap();
+        let message = plan.open(&patient).await.map(|_| ()).unwrap_err().to_string();
+        let words = format!(": the server does not use TLS; write redis://{plain}");
+        assert!(message.ends_with(&words), "{message}");
+    }
+    // What speaks TLS answers with an alert, and others close the connection.
+    for (answer, is_plain) in
+        [("+PONG\r\n", true), ("\x15\x03\x03\0\x02\x02F", false), ("HTTP/1.1 400", false)]
+    {
+        let address = peer(answer, "");
+        let plan = RedisPlan::check(&asked(&format!("rediss://{address}"))).unwrap();
+        let endpoint = plan.keys(&opening()).unwrap().endpoint;
+        assert_eq!(answers_plain(&endpoint).await.unwrap(), is_plain, "{answer:?}");
+    }
+    let closed = peer("!", "!");
+    let plan = RedisPlan::check(&asked(&format!("rediss://{closed}"))).unwrap();
+    assert!(answers_plain(&plan.keys(&opening()).unwrap().endpoint).await.is_err());
 }
 
 #[tokio::test]
