@@ -2,15 +2,14 @@
 
 use super::super::couch_tests::{Answer, Couch, Told};
 use super::super::ending::begun;
+use super::super::fixture_tests::{few, planned};
 use super::compare;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Existing;
 use crate::engine::{Stop, StopReason};
 use crate::measure::Copies;
-use crate::mistake::Flagged;
-use crate::plan::{Plan, PlanSpec, check};
+use crate::plan::{Plan, PlanSpec};
 use crate::record::{DrillRecord, DrillStep, RunRecord, ServerRecord, fixture};
-use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -37,24 +36,8 @@ fn cluster(other: &[Answer]) -> Couch {
 
 /// A plan with or without an audit.
 fn plan(couch: &Couch, audit: bool) -> Plan {
-    let asked = DocumentsAsked {
-        documents: Flagged::new("--docs", 10),
-        batch: Flagged::new("--batch", 10),
-        within_ns: None,
-        operations: Flagged::new("--ops", Some(10)),
-        warmup_ns: 0,
-    };
-    let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
-    let order = CrudOrder::Uniform;
-    let work = MixedDemand { asked, mix, own: OwnMix::new(), more_documents: "", order };
-    let spec = PlanSpec {
-        target: Some(format!("{}/db", couch.url)),
-        existing: Existing::Yes,
-        timeout_ns: 10 * SECOND_NS,
-        audit,
-        ..PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work))
-    };
-    check(&spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+    let few = few(10, Some(format!("{}/db", couch.url)));
+    planned(&PlanSpec { existing: Existing::Yes, audit, ..few })
 }
 
 /// The record of a stage in which something was broken, or not.

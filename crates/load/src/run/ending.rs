@@ -143,44 +143,24 @@ pub(super) fn ended(
 #[cfg(test)]
 mod tests {
     use super::super::couch_tests::Couch;
+    use super::super::fixture_tests::{few, planned};
     use super::*;
     use crate::engine::Stop;
     use crate::journal::Journal;
     use crate::measure::KindInterval;
-    use crate::mistake::Flagged;
-    use crate::plan::{Existing, PlanSpec, check};
+    use crate::plan::{Existing, PlanSpec};
     use crate::record::fixture;
-    use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
     use serde_json::json;
     use std::io;
     use std::path::Path;
     use std::sync::Arc;
 
-    /// A fill with 40 documents, and a few operations.
-    fn spec(target: Option<String>) -> PlanSpec {
-        let asked = DocumentsAsked {
-            documents: Flagged::new("--docs", 40),
-            batch: Flagged::new("--batch", 10),
-            within_ns: None,
-            operations: Flagged::new("--ops", Some(10)),
-            warmup_ns: 0,
-        };
-        let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
-        let order = CrudOrder::Uniform;
-        let work = MixedDemand { asked, mix, own: OwnMix::new(), more_documents: "", order };
-        let spec = PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work));
-        PlanSpec { target, timeout_ns: 10 * crate::clock::SECOND_NS, ..spec }
-    }
-
+    /// A fill and a few operations on three databases.
     fn on_three(keep: bool) -> PlanSpec {
-        let mut spec = PlanSpec { keep, ..spec(None) };
+        let mut spec = PlanSpec { keep, ..few(40, None) };
         let spread = json!({ "count": 3, "documents": 40, "batch": 10 });
         spec.options.insert("databases".to_owned(), spread);
         spec
-    }
-
-    fn planned(spec: &PlanSpec) -> Plan {
-        check(spec).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
     }
 
     /// A part of a stage with this many successes, and failures of these classes.
@@ -215,7 +195,7 @@ mod tests {
         assert_eq!(found, [all(), all(), all(), all(), None], "the last stage removes them");
         let kept = planned(&on_three(true));
         assert_eq!(left_over(&kept, &done(&kept, vec![Vec::new()])), None);
-        let one = planned(&spec(None));
+        let one = planned(&few(40, None));
         assert_eq!(left_over(&one, &done(&one, vec![Vec::new()])), None);
     }
 
@@ -252,7 +232,7 @@ mod tests {
     ) -> Option<u64> {
         let (couch, stop) = (Couch::start(), Arc::new(Stop::default()));
         (0..12).for_each(|id| couch.put("db", &id.to_string(), "1-x"));
-        let spec = spec(Some(format!("{}/db", couch.url)));
+        let spec = few(40, Some(format!("{}/db", couch.url)));
         let plan = planned(&PlanSpec { audit: true, existing, ..spec });
         let target = couch.open("db");
         let audit = vec![(OpKind::Verify, part(8, &[])), (OpKind::Read, part(10, &[]))];

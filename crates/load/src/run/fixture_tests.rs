@@ -2,6 +2,7 @@
 //! a run does with them.
 
 use super::{Observer, Progress, RunRecord, block_on};
+use crate::clock::SECOND_NS;
 use crate::driver::{Driver, Opening, TargetPlan};
 use crate::engine::Stop;
 use crate::mistake::Flagged;
@@ -43,6 +44,14 @@ pub(super) fn spec(documents: u64, operations: Option<u64>) -> PlanSpec {
         threads: Some(3),
         ..PlanSpec::new("test", Flagged::new("-c", 6), Arc::new(work))
     }
+}
+
+/// So many documents in batches of ten, and then ten operations on them, by two connections.
+pub(super) fn few(documents: u64, target: Option<String>) -> PlanSpec {
+    let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
+    let work = MixedDemand { mix, ..reads(documents, Some(10), OwnMix::new()) };
+    let spec = PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work));
+    PlanSpec { target, timeout_ns: 10 * SECOND_NS, ..spec }
 }
 
 /// Sixty documents, and then twelve operations, half of which the plan defines.

@@ -8,31 +8,19 @@ use crate::driver::{
 };
 use crate::engine::{Stop, StopReason};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
-use crate::mistake::Flagged;
 use crate::plan::{Link, PlanSpec, ReplicatePlan, ReplicateSpec, Topology, check};
 use crate::run::couch_tests::{Couch, Told, opening};
+use crate::run::fixture_tests::few;
 use crate::run::{RunError, block_on, or_undone};
-use crate::workload::{CrudOrder, DocumentsAsked, Mix, MixedDemand, OwnMix};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 const MS: Nanos = 1_000_000;
 
 /// A run with replication between databases of these names.
 pub(super) fn spec(couch: &Couch, names: &[&str], topology: Topology) -> PlanSpec {
-    let asked = DocumentsAsked {
-        documents: Flagged::new("--docs", 10),
-        batch: Flagged::new("--batch", 10),
-        within_ns: None,
-        operations: Flagged::new("--ops", Some(10)),
-        warmup_ns: 0,
-    };
-    let mix = Flagged::new("--mix", Mix::crud([1, 2, 1, 0]));
-    let order = CrudOrder::Uniform;
-    let work = MixedDemand { asked, mix, own: OwnMix::new(), more_documents: "", order };
     let address = |name: &&str| format!("{}/{name}", couch.url);
     let replicate = ReplicateSpec {
         others: names[1..].iter().map(address).collect(),
@@ -42,12 +30,7 @@ pub(super) fn spec(couch: &Couch, names: &[&str], topology: Topology) -> PlanSpe
         start_timeout_ns: 30 * SECOND_NS,
         converge_timeout_ns: 30 * SECOND_NS,
     };
-    PlanSpec {
-        target: Some(address(&names[0])),
-        replicate: Some(replicate),
-        timeout_ns: 10 * SECOND_NS,
-        ..PlanSpec::new("test", Flagged::new("-c", 2), Arc::new(work))
-    }
+    PlanSpec { replicate: Some(replicate), ..few(10, Some(address(&names[0]))) }
 }
 
 /// The same with databases that are there already.
