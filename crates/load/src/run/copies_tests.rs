@@ -86,6 +86,17 @@ fn a_user_who_asks_to_stop_does_not_wait_for_copies_to_match() {
     assert!(copies.differ() && copies.looked_s < 25.0, "{copies:?}");
 }
 
+/// The run is over then, but for its record.
+#[test]
+fn a_comparison_that_is_ended_at_once_says_so_and_ends_nothing_else() {
+    let couch = cluster(&[copy(3)]);
+    let mut told = Told { stops: Some(Arc::default()), twice: true, ..Told::default() };
+    let copies = compared(&couch, &mut told, 60 * SECOND_NS).unwrap();
+    let why = "exited immediately; a scratch database may remain";
+    assert_eq!((copies.problem.as_deref(), copies.nodes.len()), (Some(why), 0));
+    assert!(!copies.are_alike() && !copies.differ(), "{copies:?}");
+}
+
 /// After a drill, a node may take a while until it answers again.
 #[test]
 fn copies_that_cannot_be_read_yet_are_looked_at_again() {

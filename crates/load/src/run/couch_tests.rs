@@ -330,6 +330,8 @@ pub(super) fn opening() -> Opening {
 pub(super) struct Told {
     pub(super) news: Vec<String>,
     pub(super) stops: Option<Arc<Stop>>,
+    /// Whether it asks twice.
+    pub(super) twice: bool,
 }
 
 impl Observer for Told {
@@ -340,7 +342,7 @@ impl Observer for Told {
     fn news(&mut self, sentence: &str) {
         self.news.push(sentence.to_owned());
         if let Some(stop) = &self.stops {
-            stop.raise(StopReason::Interrupted);
+            stop.raise(if self.twice { StopReason::Aborted } else { StopReason::Interrupted });
         }
     }
 

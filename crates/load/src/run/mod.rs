@@ -218,8 +218,7 @@ pub fn run_with(
             Crew::new(fleet, began).run(&bench, &documents, &opening, &mut record, observer)
         }
     };
-    // Whatever keeps something from its end, what was measured is kept.
-    let result = result.and(end_beside(&mut bench, &mut record));
+    let result = end_beside(result, &mut bench, &mut record);
     if plan.drill.is_some() && result.is_ok() {
         let patience_ns = copies::PATIENCE_NS;
         record.copies = copies::compare(plan, &record, stop, observer, patience_ns);
@@ -316,15 +315,21 @@ fn or_undone<T>(
     })
 }
 
-/// Ends what runs beside the stages, unless the user asked twice to stop.
-fn end_beside(bench: &mut Bench<'_>, record: &mut RunRecord) -> Result<(), RunError> {
-    if bench.stop.reason() != Some(StopReason::Aborted) {
-        record.observed = bench.observing.take().and_then(Observing::finish);
-        if let Some(replicas) = &bench.replicas {
-            record.replication = Some(replicas.finish(bench.stop)?);
-        }
+/// Ends what runs beside the stages, unless the user asked twice to stop. `result`: how the stages
+/// ended; returns the first error. Whatever keeps something from its end, what was measured is
+/// kept.
+fn end_beside(
+    result: Result<(), RunError>,
+    bench: &mut Bench<'_>,
+    record: &mut RunRecord,
+) -> Result<(), RunError> {
+    if bench.stop.reason() == Some(StopReason::Aborted) {
+        return result;
     }
-    Ok(())
+    record.observed = bench.observing.take().and_then(Observing::finish);
+    let Some(replicas) = &bench.replicas else { return result };
+    let finished = replicas.finish(bench.stop).map(|found| record.replication = Some(found));
+    result.and(finished)
 }
 
 /// Runs administrative requests on the calling thread, until they are done or the user asks twice

@@ -262,6 +262,80 @@ pub(super) fn note(drill: Drill<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::KindInterval;
+    use crate::op::OpKind;
+    use crate::record::fixture;
+
+    fn part(kind: OpKind, ok: u64, failures: &[(Failure, u64)]) -> (u32, OpKind, KindInterval) {
+        let failed: u64 = failures.iter().map(|(_, count)| count).sum();
+        let mut part = KindInterval { requests: ok + failed, ok, ..KindInterval::default() };
+        for (class, count) in failures {
+            part.failures[class.index()] = *count;
+        }
+        (0, kind, part)
+    }
+
+    fn broken_and_mended() -> DrillRecord {
+        let step = |from_s: f64| Some(DrillStep { from_s, to_s: from_s, ..DrillStep::default() });
+        DrillRecord { stop: step(10.5), start: step(20.5) }
+    }
+
+    #[test]
+    fn what_each_audit_found_is_in_the_column_of_its_name() {
+        let audited = |parts: Vec<(u32, OpKind, KindInterval)>| {
+            let mut record = fixture::record(&[]);
+            fixture::crud(&mut record).drill = Some(broken_and_mended());
+            let mut stage = fixture::stage("audit", parts);
+            let plan = serde_json::json!({
+                "name": "audit", "workload": "audit",
+                "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+            });
+            stage.plan = Some(serde_json::from_value(plan).unwrap());
+            record.stages.push(stage);
+            audits(&record).unwrap()
+        };
+        let verify = |failures: &[(Failure, u64)]| vec![part(OpKind::Verify, 1_200, failures)];
+        let head = ["audit through", "as expected", "lost", "wrong", "unknown"];
+        let found = audited(verify(&[
+            (Failure::Lost, 4),
+            (Failure::Stale, 2),
+            (Failure::Resurrected, 1),
+            (Failure::Timeout, 5),
+        ]));
+        assert_eq!(found[0], (false, head.map(str::to_owned).to_vec()));
+        let row = |bad: bool, cells: [&str; 5]| (bad, cells.map(str::to_owned).to_vec());
+        assert_eq!(found[1], row(true, ["the server", "1,200", "4", "3", "5"]));
+        assert_eq!(audited(verify(&[]))[1], row(false, ["the server", "1,200", "0", "0", "0"]));
+        // What could not be asked is not as expected, nor is it lost.
+        let nothing = audited(vec![part(OpKind::Read, 0, &[(Failure::Connect, 7)])]);
+        assert_eq!(nothing[1], row(true, ["the server", "0", "0", "0", "all: 7 connect"]));
+        assert_eq!(audits(&fixture::record(&[])), None, "there was no drill");
+    }
+
+    #[test]
+    fn what_is_as_before_is_told_from_what_is_not_and_from_what_ended_too_soon() {
+        // Ten seconds before, and after the mending so many in which so much succeeds.
+        let words = |after: u32, ok: u64, caught_up_s: Option<f64>| {
+            let second = |second: u32, ok: u64| {
+                let (_, kind, mut part) = part(OpKind::Update, ok, &[]);
+                part.response.record_many(10_000_000, ok);
+                part.service.record_many(10_000_000, ok);
+                (second, kind, part)
+            };
+            let before = (0..10).map(|at| second(at, 200));
+            let healed = (21..21 + after).map(|at| second(at, ok));
+            let mut stage = fixture::stage("crud", before.chain(healed).collect());
+            let seconds = f64::from(21 + after);
+            (stage.elapsed_s, stage.measured_s) = (seconds + 0.01, seconds);
+            stage.drill = Some(broken_and_mended());
+            caught_up_words(stage.drilled().unwrap(), caught_up_s)
+        };
+        assert_eq!(words(10, 200, Some(0.9)), "as before at once");
+        assert_eq!(words(10, 200, Some(2.5)), "as before after 2.5 s");
+        assert_eq!(words(10, 100, None), "not yet as before at the end");
+        assert_eq!(words(3, 200, None), "too short to tell whether all was as before");
+        assert_eq!(words(3, 100, None), "not yet as before at the end");
+    }
 
     #[test]
     fn a_server_that_never_came_back_has_no_next_success() {

@@ -9,12 +9,15 @@ use crate::driver::{
 use crate::engine::{Stop, StopReason};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::{Link, PlanSpec, ReplicatePlan, ReplicateSpec, Topology, check};
+use crate::record::fixture;
+use crate::run::bench::Bench;
 use crate::run::couch_tests::{Couch, Told, opening};
-use crate::run::fixture_tests::few;
-use crate::run::{RunError, block_on, or_undone};
+use crate::run::fixture_tests::{few, planned};
+use crate::run::{RunError, block_on, end_beside, or_undone};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 const MS: Nanos = 1_000_000;
@@ -82,6 +85,69 @@ fn wait_for(couch: &Couch, database: &str, documents: usize) {
     while couch.documents(database).is_none_or(|all| all.len() < documents) {
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Ends a run with replication between two new databases; `result`: how its stages ended.
+fn beside_ended(
+    couch: &Couch,
+    names: [&str; 2],
+    stop: &Arc<Stop>,
+    result: Result<(), RunError>,
+) -> (Result<(), RunError>, Option<Replication>) {
+    let spec = spec(couch, &names, Topology::FanOut);
+    let (plan, replicas) = (planned(&spec), Some(opened(&spec)));
+    let target = couch.open(names[0]);
+    let mut bench = Bench { replicas, ..Bench::new(&plan, &target, stop, [0, 0]) };
+    let mut record = fixture::record(&[]);
+    let ended = end_beside(result, &mut bench, &mut record);
+    (ended, record.replication)
+}
+
+#[test]
+fn replication_is_ended_however_the_stages_ended_and_the_first_error_is_passed_on() {
+    let (couch, stop) = (Couch::start(), Arc::default());
+    let (ended, found) = beside_ended(&couch, ["a", "b"], &stop, Ok(()));
+    assert!(ended.is_ok() && found.is_some(), "{ended:?}");
+    let broken = Err(RunError::System(io::Error::other("no threads")));
+    let (ended, found) = beside_ended(&couch, ["c", "d"], &stop, broken);
+    assert_eq!(ended.unwrap_err().to_string(), "no threads");
+    assert_eq!(found.map(|it| it.links.len()), Some(1), "what was measured is kept");
+    assert_eq!([couch.documents("b"), couch.documents("d")], [None, None], "both are removed");
+}
+
+#[test]
+fn an_end_that_is_not_waited_for_is_an_error_unless_there_is_one_already() {
+    // It is asked to remove the database again after 0.2 s, and once more after another second.
+    let couch = Couch::start();
+    let busy = (503, json!({ "error": "busy", "reason": "busy" }));
+    couch.instead("DELETE /b", std::slice::from_ref(&busy));
+    couch.instead("DELETE /d", &[busy]);
+    let broken = || Err(RunError::System(io::Error::other("no threads")));
+    for (names, result, error) in [
+        (["a", "b"], Ok(()), "exited immediately; a scratch database may remain"),
+        (["c", "d"], broken(), "no threads"),
+    ] {
+        let stop = Arc::<Stop>::default();
+        let (ended, found) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let is_asked = |it: &String| *it == format!("DELETE /{}", names[1]);
+                while !couch.seen().iter().any(is_asked) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                stop.raise(StopReason::Aborted);
+            });
+            beside_ended(&couch, names, &stop, result)
+        });
+        assert_eq!(ended.unwrap_err().to_string(), error);
+        assert_eq!(found, None, "{names:?}");
+    }
+    // Who has asked for that already is not kept waiting.
+    let stop = Arc::<Stop>::default();
+    stop.raise(StopReason::Aborted);
+    couch.seen();
+    let (ended, found) = beside_ended(&couch, ["e", "f"], &stop, Ok(()));
+    assert!(ended.is_ok() && found.is_none());
+    assert!(!couch.seen().iter().any(|it| it.starts_with("DELETE ")));
 }
 
 #[test]
