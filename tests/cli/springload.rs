@@ -44,6 +44,18 @@ enum Starved {
     No,
 }
 
+/// Whether the server was silent for a while, and failed nothing: on a busy machine it may have to
+/// wait for a processor longer than a healthy server ever does.
+fn was_silent(stage: &Value) -> bool {
+    let failed = |operation: &Value| {
+        let classes = operation["failures"].as_object();
+        classes.is_some_and(|it| it.values().any(|count| count != 0))
+    };
+    let operations = stage["operations"].as_array().expect("operations");
+    let away_s = stage["outage"]["total_s"].as_f64().unwrap_or(0.0);
+    away_s > 0.0 && !operations.iter().any(failed)
+}
+
 impl Starved {
     fn of(stage: &Value) -> Self {
         let of_client = |key: &str| stage["client"][key].as_f64().unwrap_or(0.0);
@@ -73,15 +85,18 @@ impl Finished {
     }
 
     /// Asserts that the run passed: exit status 0. The tests share a machine with their servers,
-    /// and a debug build is slow, so 5 is right, and required, if the client was the limit. This is
-    /// decided here by the figures in the record, never by the program's own verdict.
+    /// and a debug build is slow, so 5 is right, and required, if the client was the limit; and it is
+    /// right if the server stood still. This is decided here by the figures in the record, never by
+    /// the program's own verdict.
     #[track_caller]
     pub(crate) fn passed(self) -> Self {
         let figures: Vec<_> = self.measured().map(Starved::of).collect();
         if self.code == 5 {
             let starved = figures.iter().any(|it| *it != Starved::No);
-            let reported = self.stderr.contains(": client-bound: ");
-            assert!(starved && reported, "{figures:?}, stderr: {}", self.stderr);
+            let silent = self.measured().any(was_silent);
+            let reported = starved && self.stderr.contains(": client-bound: ")
+                || silent && self.stderr.contains(": degraded: no answer for ");
+            assert!(reported, "{figures:?}, stderr: {}", self.stderr);
         } else {
             assert_eq!(self.code, 0, "stderr: {}", self.stderr);
             // Thresholds are checked in any case, and the dialects end successfully on a busy

@@ -273,8 +273,9 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let away = ["nothing succeeded for", "no answer for"].iter().any(|it| stdout.contains(it));
     assert!(output.status.code() == Some(5) && away, "{stdout}");
-    assert!(stdout.contains("connection refused"), "{stdout}");
-    assert!(!stdout.contains("no longer answers"), "{stdout}");
+    // A killed process that still has connections to accept resets them.
+    let closed = ["connection refused", "connection reset"].iter().any(|it| stdout.contains(it));
+    assert!(closed && !stdout.contains("no longer answers"), "{stdout}");
 }
 
 /// For each way of storing records and each protocol, a healthy server passes, and a lying one is

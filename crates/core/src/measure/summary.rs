@@ -270,6 +270,7 @@ mod tests {
         assert_eq!(words(&totals), both);
         // A server may give a status and say nothing.
         let mut silent = Totals::default();
+        *silent.issued.of(OpKind::Create) = 2;
         silent.add(&part(Failure::ServerError, Some("")));
         assert_eq!(words(&silent), "2 server_error (status 400)");
         let mut many = part(Failure::Timeout, None);

@@ -159,7 +159,7 @@ pub(super) async fn lacks_tls(endpoint: &Endpoint) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Whether a server answers `PING` without TLS, if only with an error: nobody has logged in.

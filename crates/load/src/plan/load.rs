@@ -5,15 +5,13 @@ use super::planned::MOST_CONNECTIONS;
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
-use crate::clock::{Nanos, SECOND_NS};
+use super::usual::{OPEN_END_NS, usual_in_flight};
+use crate::clock::SECOND_NS;
 use crate::driver::OperationPlan;
-use crate::engine::{Pace, Schedule, Segment};
+use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
 use crate::op::OpKind;
 use crate::workload::{Due, Step};
-
-/// The length of a rate without an end: a year. The operations or the duration end the stage.
-pub(super) const OPEN_END_NS: Nanos = 366 * 86_400 * SECOND_NS;
 
 /// Above this, the verdict would mistake the delay for the client's own lateness.
 pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
@@ -112,13 +110,6 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
             (Pace::Open { schedule, max_in_flight, slack_ns: *slack_ns }, length)
         }
     }
-}
-
-/// How many operations may be waiting or in flight at these rates by default: ten seconds of work
-/// at the peak, which is enough for a long stall, but limited in memory.
-pub(super) fn usual_in_flight(segments: &[Segment]) -> u64 {
-    let peak = segments.iter().map(|it| it.from.max(it.to)).fold(0.0, f64::max);
-    ((peak * 10.0) as u64).max(1_000)
 }
 
 /// Reads the thresholds, and refuses those for operations that no stage performs.

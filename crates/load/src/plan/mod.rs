@@ -28,6 +28,7 @@ mod terms;
 mod threshold;
 mod units;
 mod urls;
+mod usual;
 mod words;
 mod ycsb_measurement;
 

@@ -1,8 +1,8 @@
 //! The settings of a plan in the words of the flags that set them, for readers who have never seen
 //! a stored plan. Whether plans are alike is judged by their members, not by these words.
 
-use super::load::{OPEN_END_NS, usual_in_flight};
 use super::threshold::Limit;
+use super::usual::{OPEN_END_NS, usual_in_flight};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 use crate::workload::stage_title;

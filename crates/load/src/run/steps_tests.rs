@@ -116,7 +116,7 @@ fn what_is_observed_ends_with_the_stages_unless_the_user_asked_twice() {
         if let Some(reason) = reason {
             stop.raise(reason);
         }
-        end_beside(&mut bench, &mut record).unwrap();
+        end_beside(Ok(()), &mut bench, &mut record).unwrap();
         assert_eq!(record.observed.is_some(), ends, "{reason:?}");
         assert_eq!(bench.observing.is_none(), ends, "{reason:?}");
         assert!(record.replication.is_none());
