@@ -85,9 +85,9 @@ impl Finished {
     }
 
     /// Asserts that the run passed: exit status 0. The tests share a machine with their servers,
-    /// and a debug build is slow, so 5 is right, and required, if the client was the limit; and it is
-    /// right if the server stood still. This is decided here by the figures in the record, never by
-    /// the program's own verdict.
+    /// and a debug build is slow, so 5 is right, and required, if the client was the limit. It is
+    /// also right if the server stood still. This is decided here by the figures in the record,
+    /// never by the program's own verdict.
     #[track_caller]
     pub(crate) fn passed(self) -> Self {
         let figures: Vec<_> = self.measured().map(Starved::of).collect();
