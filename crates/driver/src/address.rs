@@ -36,6 +36,10 @@ pub(super) struct AddressParts<'a> {
 /// A parameter of an address.
 pub(super) struct Parameter<'a> {
     /// All of it: `name=value`.
+    #[cfg_attr(
+        not(feature = "mongodb"),
+        allow(dead_code, reason = "only MongoDB's driver passes it on")
+    )]
     pub(super) text: &'a str,
     pub(super) name: &'a str,
     pub(super) value: &'a str,
