@@ -243,6 +243,27 @@ fn home_of(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix("crates/")?.split_once("/src/")
 }
 
+/// The code of each crate that ships: its files, by the crate's name.
+fn shipped(files: &[File]) -> BTreeMap<&str, Vec<&File>> {
+    let mut crates = BTreeMap::<_, Vec<_>>::new();
+    for file in files.iter().filter(|file| file.in_src() && !file.only_tests()) {
+        let home = home_of(&file.path).map_or("", |(home, _)| home);
+        crates.entry(if home.is_empty() { "springload" } else { home }).or_default().push(file);
+    }
+    crates
+}
+
+/// Asserts that each crate has as many `what` as it may have: these numbers only go down.
+fn no_more(what: &str, found: &BTreeMap<String, Vec<String>>, most: &[(&str, usize)], cure: &str) {
+    let crates: Vec<_> = found.keys().map(String::as_str).collect();
+    assert_eq!(crates, most.iter().map(|it| it.0).collect::<Vec<_>>(), "the crates, in order");
+    for &(name, most) in most {
+        let (lines, count) = (found[name].join("\n"), found[name].len());
+        assert!(count <= most, "{name}: {count} {what}, over {most}: {cure}\n{lines}");
+        assert_eq!(count, most, "{name}: there are fewer {what} now: lower its number");
+    }
+}
+
 fn room_of(path: &str) -> &str {
     let (home, inside) = home_of(path).unwrap_or(("", path));
     if ONE_ROOM.contains(&home) {

@@ -4,7 +4,7 @@
 //! leads. Re-exports themselves do not count, nor does what only tests compile, nor what the file
 //! of a folder takes from the files in it: it holds them together.
 
-use super::{File, closing, home_of, top_level, tree};
+use super::{File, closing, home_of, no_more, shipped, top_level, tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many files of each crate may be in circles. These numbers only go down.
@@ -128,7 +128,6 @@ impl Module {
 }
 
 /// The files of a crate, by their modules.
-#[derive(Default)]
 struct Crate {
     modules: BTreeMap<Names, Module>,
 }
@@ -218,27 +217,21 @@ impl Crate {
 
 /// The files in circles by the names of their crates.
 fn circles(files: &[File]) -> BTreeMap<String, Vec<String>> {
-    let mut crates = BTreeMap::<&str, Crate>::new();
-    for file in files.iter().filter(|file| file.in_src() && !file.only_tests()) {
-        let Some((home, inside)) = home_of(&file.path) else { continue };
-        let home = if home.is_empty() { "springload" } else { home };
-        let modules = &mut crates.entry(home).or_default().modules;
-        modules.insert(module_of(inside), Module::new(file));
-    }
-    crates.into_iter().map(|(name, it)| (name.to_owned(), it.circled())).collect()
+    let module = |file: &&File| {
+        let (_, inside) = home_of(&file.path)?;
+        Some((module_of(inside), Module::new(file)))
+    };
+    let circled = |(name, files): (&str, Vec<&File>)| {
+        let of = Crate { modules: files.iter().filter_map(module).collect() };
+        (name.to_owned(), of.circled())
+    };
+    shipped(files).into_iter().map(circled).collect()
 }
 
 #[test]
 fn no_more_files_name_each_other() {
-    let found = circles(&tree());
-    let names: Vec<_> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, CIRCLED_MAX.map(|(name, _)| name), "CIRCLED_MAX: the crates, in order");
-    for (name, most) in CIRCLED_MAX {
-        let (circled, count) = (found[name].join("\n"), found[name].len());
-        let cure = "move what both need to a file below them";
-        assert!(count <= most, "{name}: {count} files in circles, over {most}: {cure}\n{circled}");
-        assert_eq!(count, most, "{name}: there are fewer now: lower its number in CIRCLED_MAX");
-    }
+    let cure = "move what both need to a file below them";
+    no_more("files in circles", &circles(&tree()), &CIRCLED_MAX, cure);
 }
 
 #[test]

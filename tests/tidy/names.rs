@@ -1,7 +1,7 @@
 //! Names that several files of a crate give to types of their own, so that readers take one for the
 //! other. What only tests compile does not count.
 
-use super::{File, first_name, home_of, tree};
+use super::{File, first_name, no_more, shipped, tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many names of each crate several types may share. These numbers only go down.
@@ -38,35 +38,26 @@ fn defined(line: &str) -> Option<String> {
 
 /// The names that types of several files share, with these files, by the names of the crates.
 fn shared(files: &[File]) -> BTreeMap<String, Vec<String>> {
-    let mut crates = BTreeMap::<&str, BTreeMap<String, BTreeSet<&str>>>::new();
-    for file in files.iter().filter(|file| file.in_src() && !file.only_tests()) {
-        let Some((home, _)) = home_of(&file.path) else { continue };
-        let names = crates.entry(if home.is_empty() { "springload" } else { home }).or_default();
-        for name in file.shipped.lines().filter_map(defined) {
-            names.entry(name).or_default().insert(&file.path);
-        }
-    }
-    let line = |(name, paths): (String, BTreeSet<&str>)| {
+    let line = |(name, paths): (String, BTreeSet<String>)| {
         let paths: Vec<_> = paths.into_iter().collect();
         (paths.len() > 1).then(|| format!("{name}: {}", paths.join(", ")))
     };
-    let lines = |(home, names): (&str, BTreeMap<String, BTreeSet<&str>>)| {
+    let lines = |(home, files): (&str, Vec<&File>)| {
+        let mut names = BTreeMap::<String, BTreeSet<String>>::new();
+        for file in files {
+            for name in file.shipped.lines().filter_map(defined) {
+                names.entry(name).or_default().insert(file.path.clone());
+            }
+        }
         (home.to_owned(), names.into_iter().filter_map(line).collect())
     };
-    crates.into_iter().map(lines).collect()
+    shipped(files).into_iter().map(lines).collect()
 }
 
 #[test]
 fn no_more_types_share_a_name() {
-    let found = shared(&tree());
-    let crates: Vec<_> = found.keys().map(String::as_str).collect();
-    assert_eq!(crates, SHARED_MAX.map(|(name, _)| name), "SHARED_MAX: the crates, in order");
-    for (name, most) in SHARED_MAX {
-        let (lines, count) = (found[name].join("\n"), found[name].len());
-        let cure = "say in the name of one what it is";
-        assert!(count <= most, "{name}: {count} shared names, over {most}: {cure}\n{lines}");
-        assert_eq!(count, most, "{name}: there are fewer now: lower its number in SHARED_MAX");
-    }
+    let cure = "say in the name of one what it is";
+    no_more("shared names", &shared(&tree()), &SHARED_MAX, cure);
 }
 
 #[test]
