@@ -7,7 +7,8 @@ use crate::clock::Nanos;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 use crate::workload::stage_title;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Formatter};
 
 /// Members of a plan that do not have the name of their flag ...
 const OF_RUN: [[&str; 2]; 7] = [
@@ -31,11 +32,33 @@ struct Setting {
     value: String,
 }
 
+/// What a setting is called.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Term {
+    /// The title of its stage, if it is not one of the run as a whole.
+    stage: Option<String>,
+    what: String,
+}
+
+impl Display for Term {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { stage, what } = self;
+        match stage {
+            Some(stage) => write!(f, "{stage}: {what}"),
+            None => f.write_str(what),
+        }
+    }
+}
+
 /// The settings of a plan, by what they are called: those of the run as a whole, such as
 /// `connections`; those of its stages, such as `mixed: rate`; and its `stages`.
 ///
 /// Expects a plan without its seeds. Some members with default values are left out.
 pub fn in_words(plan: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    settings(plan).into_iter().map(|(term, value)| (term.to_string(), value)).collect()
+}
+
+fn settings(plan: &BTreeMap<String, Value>) -> BTreeMap<Term, String> {
     let mut all = BTreeMap::new();
     for (name, value) in plan {
         match value {
@@ -44,7 +67,7 @@ pub fn in_words(plan: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
                     of_stage(stage, &mut all);
                 }
             }
-            _ => member(name, value, &OF_RUN).into_iter().for_each(|it| add(&mut all, it)),
+            _ => member(name, value, &OF_RUN).into_iter().for_each(|it| add(&mut all, None, it)),
         }
     }
     all
@@ -56,35 +79,38 @@ pub(super) fn differences(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
 ) -> Vec<String> {
-    let (old, new) = (in_words(before), in_words(after));
-    let in_both = |what: &str| {
-        what.split_once(": ").is_none_or(|(stage, _)| {
-            let sign = format!("{stage}: workload");
-            old.contains_key(&sign) == new.contains_key(&sign)
-        })
+    let (old, new) = (settings(before), settings(after));
+    let [old_stages, new_stages] = [&old, &new].map(|all| -> BTreeSet<&str> {
+        all.keys().filter_map(|term| term.stage.as_deref()).collect()
+    });
+    let in_both = |term: &&Term| {
+        let stage = term.stage.as_deref();
+        stage.is_none_or(|it| old_stages.contains(it) && new_stages.contains(it))
     };
-    let names = old.keys().chain(new.keys().filter(|what| !old.contains_key(*what)));
+    let terms = old.keys().chain(new.keys().filter(|term| !old.contains_key(*term)));
     let shown = |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
-    let one = |what: &String| {
-        let (before, after) = (old.get(what), new.get(what));
-        let words = || format!("{what} {} → {}", shown(before), shown(after));
+    let one = |term: &Term| {
+        let (before, after) = (old.get(term), new.get(term));
+        let words = || format!("{term} {} → {}", shown(before), shown(after));
         (before != after).then(words)
     };
-    names.filter(|what| in_both(what)).filter_map(one).collect()
+    terms.filter(in_both).filter_map(one).collect()
 }
 
 /// Adds a setting. Several of one name are one with several values.
-fn add(all: &mut BTreeMap<String, String>, Setting { what, value }: Setting) {
-    let values = all.entry(what).or_default();
+fn add(all: &mut BTreeMap<Term, String>, stage: Option<&str>, setting: Setting) {
+    let Setting { what, value } = setting;
+    let stage = stage.map(str::to_owned);
+    let values = all.entry(Term { stage, what }).or_default();
     if !values.is_empty() {
         values.push_str(", ");
     }
     values.push_str(&value);
 }
 
-fn of_stage(stage: &Value, all: &mut BTreeMap<String, String>) {
+fn of_stage(stage: &Value, all: &mut BTreeMap<Term, String>) {
     let title = stage_title(stage["name"].as_str().unwrap_or_default());
-    add(all, Setting { what: "stages".to_owned(), value: title.clone() });
+    add(all, None, Setting { what: "stages".to_owned(), value: title.clone() });
     let length_ns = stage["length_ns"].as_u64();
     for (name, value) in stage.as_object().into_iter().flatten() {
         let settings = match &name[..] {
@@ -92,8 +118,8 @@ fn of_stage(stage: &Value, all: &mut BTreeMap<String, String>) {
             "pace" => of_pace(value, length_ns),
             _ => None,
         };
-        for Setting { what, value } in settings.unwrap_or_else(|| member(name, value, &OF_STAGE)) {
-            add(all, Setting { what: format!("{title}: {what}"), value });
+        for setting in settings.unwrap_or_else(|| member(name, value, &OF_STAGE)) {
+            add(all, Some(&title), setting);
         }
     }
 }
