@@ -156,8 +156,8 @@ fn of_client(alert: AlertDescription) -> Option<Trouble> {
 
 /// Whether a certificate was refused because it is not of version 3.
 fn is_old(wrong: &CertificateError) -> bool {
-    matches!(wrong, CertificateError::Other(other)
-        if format!("{other:?}").contains("UnsupportedCertVersion"))
+    let CertificateError::Other(other) = wrong else { return false };
+    matches!(other.0.downcast_ref(), Some(webpki::Error::UnsupportedCertVersion))
 }
 
 fn of_tls(error: &TlsError) -> Trouble {
