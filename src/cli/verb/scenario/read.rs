@@ -1,10 +1,11 @@
 //! Reads a plan file: its keys, and the words of the command line that its values become.
 
-use super::tables::{self, Definition, Wrong};
+use super::tables::{self, Definition};
 use crate::cli::flags::credentials::has_password;
 use crate::cli::flags::schema_source;
 use crate::cli::refusal::mistake;
 use crate::files;
+use crate::mistake::BadValue;
 use crate::plan::{Invalid, strike_secret};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
@@ -36,8 +37,8 @@ pub(super) struct Setting<'a> {
     pub(super) named: Option<String>,
 }
 
-fn wrong<T>(problem: &str, cure: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong::new(problem, cure))
+fn wrong<T>(problem: &str, cure: impl Into<String>) -> Result<T, BadValue> {
+    Err(BadValue::new(problem, cure))
 }
 
 /// The settings in a file, in order.
@@ -67,7 +68,7 @@ struct Reader<'a, 't> {
 }
 
 /// The address of the target, or those of the nodes of a cluster.
-fn addresses(value: &DeValue<'_>) -> Result<Vec<String>, Wrong> {
+fn addresses(value: &DeValue<'_>) -> Result<Vec<String>, BadValue> {
     match value {
         DeValue::String(text) if has_password(text) => wrong("it has a password", NO_PASSWORD),
         DeValue::String(text) => Ok(vec![text.clone().into_owned()]),
@@ -106,7 +107,7 @@ impl<'a> Reader<'a, '_> {
                         let (place, named) = (self.place(&at), Some(name));
                         Setting { argument, words, value: Vec::new(), place, named }
                     })),
-                    Err(Wrong { problem, cure }) => {
+                    Err(BadValue { problem, cure }) => {
                         mistakes.push(Invalid::new(place, format!("{name}: {problem}"), cure));
                     }
                 }
@@ -114,7 +115,7 @@ impl<'a> Reader<'a, '_> {
             }
             match self.setting(name, value.get_ref(), &place) {
                 Ok(setting) => settings.push(setting),
-                Err(Wrong { problem, cure }) => {
+                Err(BadValue { problem, cure }) => {
                     mistakes.push(Invalid::new(place, format!("{name}: {problem}"), cure));
                 }
             }
@@ -123,7 +124,12 @@ impl<'a> Reader<'a, '_> {
         if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
     }
 
-    fn setting(&self, key: &str, value: &DeValue<'_>, place: &str) -> Result<Setting<'a>, Wrong> {
+    fn setting(
+        &self,
+        key: &str,
+        value: &DeValue<'_>,
+        place: &str,
+    ) -> Result<Setting<'a>, BadValue> {
         let place = place.to_owned();
         if key == "target" {
             let value = addresses(value)?;
@@ -134,7 +140,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Setting { argument: Some(argument), words, value: Vec::new(), place, named: None })
     }
 
-    fn argument(&self, key: &str) -> Result<&'a Arg, Wrong> {
+    fn argument(&self, key: &str) -> Result<&'a Arg, BadValue> {
         if key == "password" {
             return wrong("passwords do not belong here", NO_PASSWORD);
         }
@@ -163,7 +169,7 @@ impl<'a> Reader<'a, '_> {
         argument: &Arg,
         key: &str,
         value: &DeValue<'_>,
-    ) -> Result<Vec<OsString>, Wrong> {
+    ) -> Result<Vec<OsString>, BadValue> {
         if !argument.get_action().takes_values() {
             return match value {
                 DeValue::Boolean(true) => Ok(vec![format!("--{key}").into()]),
@@ -229,7 +235,8 @@ impl<'a> Reader<'a, '_> {
                 word.to_string_lossy().split('=').next().is_some_and(|own| own == flag)
             };
             let setting = settings.iter().find(|it| it.words.iter().any(is_its));
-            let (Some(setting), Some(Wrong { problem, cure })) = (setting, refusal(&error, flag))
+            let (Some(setting), Some(BadValue { problem, cure })) =
+                (setting, refusal(&error, flag))
             else {
                 break;
             };
@@ -257,18 +264,18 @@ fn context(error: &clap::Error, kind: ContextKind) -> &str {
 
 /// The mistake in a value, in the words of the command line; `None` if the error is not about a
 /// value.
-fn refusal(error: &clap::Error, flag: &str) -> Option<Wrong> {
+fn refusal(error: &clap::Error, flag: &str) -> Option<BadValue> {
     let about_value = matches!(
         error.kind(),
         ErrorKind::ValueValidation | ErrorKind::ArgumentConflict | ErrorKind::InvalidValue
     );
     let (problem, cure) = mistake(error, Some("run"));
     let own = problem.strip_prefix(flag).and_then(|rest| rest.strip_prefix(": "));
-    about_value.then(|| Wrong::new(own.unwrap_or(&problem), cure))
+    about_value.then(|| BadValue::new(own.unwrap_or(&problem), cure))
 }
 
 /// A value as a single word.
-fn plain(value: &DeValue<'_>) -> Result<String, Wrong> {
+fn plain(value: &DeValue<'_>) -> Result<String, BadValue> {
     Ok(match value {
         DeValue::String(text) => text.clone().into_owned(),
         DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {

@@ -1,5 +1,6 @@
 //! Tables of a plan file: `[operation.NAME]` and `[data.NAME]`, as words of the command line.
 
+use crate::mistake::BadValue;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::ops::Range;
@@ -11,18 +12,6 @@ pub(super) fn flag(name: &str) -> Option<&'static str> {
         "operation" => Some("op"),
         "data" => Some("data"),
         _ => None,
-    }
-}
-
-/// The mistake in a value, and the cure.
-pub(super) struct Wrong {
-    pub(super) problem: String,
-    pub(super) cure: String,
-}
-
-impl Wrong {
-    pub(super) fn new(problem: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { problem: problem.into(), cure: cure.into() }
     }
 }
 
@@ -39,16 +28,16 @@ pub(super) struct Definition {
 ///
 /// # Errors
 /// Fails if a value is invalid.
-pub(super) fn definitions(table: &DeTable<'_>, flag: &str) -> Result<Vec<Definition>, Wrong> {
+pub(super) fn definitions(table: &DeTable<'_>, flag: &str) -> Result<Vec<Definition>, BadValue> {
     let mut members: Vec<_> = table.iter().collect();
     members.sort_by_key(|(name, _)| name.span().start);
     let define = |(name, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let text: &std::borrow::Cow<'_, str> = name.get_ref();
         let value = json(value.get_ref())
-            .map_err(|wrong| Wrong::new(format!("{text}: {}", wrong.problem), wrong.cure))?;
+            .map_err(|wrong| BadValue::new(format!("{text}: {}", wrong.problem), wrong.cure))?;
         if !value.is_object() {
             let problem = format!("{text} is not a table");
-            return Err(Wrong::new(problem, "write it as in docs/operations.md"));
+            return Err(BadValue::new(problem, "write it as in docs/operations.md"));
         }
         let word = format!("--{flag}={text}={value}").into();
         Ok(Definition { name: text.clone().into_owned(), at: name.span(), word })
@@ -56,17 +45,17 @@ pub(super) fn definitions(table: &DeTable<'_>, flag: &str) -> Result<Vec<Definit
     members.into_iter().map(define).collect()
 }
 
-fn json(value: &DeValue<'_>) -> Result<Value, Wrong> {
+fn json(value: &DeValue<'_>) -> Result<Value, BadValue> {
     Ok(match value {
         DeValue::String(text) => text.as_ref().into(),
         DeValue::Boolean(flag) => (*flag).into(),
         DeValue::Integer(number) => {
             let read = i64::from_str_radix(number.as_str(), number.radix());
-            read.map_err(|_| Wrong::new("too large a number", "give a smaller one"))?.into()
+            read.map_err(|_| BadValue::new("too large a number", "give a smaller one"))?.into()
         }
         DeValue::Float(number) => {
             let read = number.as_str().parse::<f64>();
-            read.map_err(|_| Wrong::new("not a number", "write it like 0.5"))?.into()
+            read.map_err(|_| BadValue::new("not a number", "write it like 0.5"))?.into()
         }
         DeValue::Datetime(time) => time.to_string().into(),
         DeValue::Array(values) => {
@@ -82,7 +71,7 @@ fn json(value: &DeValue<'_>) -> Result<Value, Wrong> {
             )| {
                 Ok((name.get_ref().clone().into_owned(), json(value.get_ref())?))
             };
-            Value::Object(members.iter().map(member).collect::<Result<Map<_, _>, Wrong>>()?)
+            Value::Object(members.iter().map(member).collect::<Result<Map<_, _>, BadValue>>()?)
         }
     })
 }
