@@ -191,12 +191,13 @@ fn a_server_that_is_silent_longer_than_a_burst_is_given_up_on() {
     assert!((4..12).contains(&bursts), "{bursts}: {}", run.stderr);
 }
 
-#[test]
-fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
+/// A run on a server that is killed while it only writes. From then on, each connection does
+/// nothing but ask what became of its last write.
+fn killed_under_writes(run: Run, more: &[&str]) -> Finished {
     let mut victim = Victim::stand_in();
     let target = victim.target("writes");
-    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=4s", "--warmup=0s", "--timeout=3s"];
-    let run = Run::of(&["run", &target, "--keep"]).args(&words).start();
+    let words = [&*target, "--keep", "-c=4", "--docs=200", "--mix=update=1", "--warmup=0s"];
+    let run = run.args(&words).args(more).start();
     let updated = |victim: &Victim| {
         let counters = victim.ask("GET", "_springload/counters").expect("counters");
         number(&counters["documents_updated"])
@@ -204,9 +205,13 @@ fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
     while updated(&victim) < 100 {
         sleep(Duration::from_millis(10));
     }
-    // From then on, each connection does nothing but ask what became of its last write.
     victim.kill();
-    let run = run.finish();
+    run.finish()
+}
+
+#[test]
+fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
+    let run = killed_under_writes(Run::of(&["run"]), &["-d=4s", "--timeout=3s"]);
     let stage = run.stage("crud");
     assert_eq!(stage["verdict"]["kind"], "degraded", "{}", run.stderr);
     let away_s = stage["outage"]["total_s"].as_f64().expect("a number");
@@ -215,19 +220,7 @@ fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
 
 #[test]
 fn what_a_run_waits_for_after_its_end_is_said_once() {
-    let mut victim = Victim::stand_in();
-    let target = victim.target("waits");
-    let words = ["-c=4", "--docs=200", "--mix=update=1", "-d=2s", "--warmup=0s", "--timeout=6s"];
-    let run = Run::bare(&["run", &target, "--keep", "--output=out"]).args(&words).start();
-    let updated = |victim: &Victim| {
-        let counters = victim.ask("GET", "_springload/counters").expect("counters");
-        number(&counters["documents_updated"])
-    };
-    while updated(&victim) < 100 {
-        sleep(Duration::from_millis(10));
-    }
-    victim.kill();
-    let run = run.finish();
+    let run = killed_under_writes(Run::bare(&["run", "--output=out"]), &["-d=2s", "--timeout=6s"]);
     let waits = "mixed: waiting for the server to say what became of ";
     assert_eq!(run.stderr.matches(waits).count(), 1, "{}", run.stderr);
 }
