@@ -1,7 +1,7 @@
 //! `springload compare`: two sides of saved runs in every format, good and bad.
 
 use crate::springload::{Finished, springload};
-use crate::trend::{run, save};
+use crate::trend::{run, save, times};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -75,6 +75,32 @@ fn equal_sides_are_the_same_and_a_faster_one_is_better() {
     let chosen = compare(sides(0.8).path(), &["--metric", "throughput", "--format", "json"]);
     let json: Value = serde_json::from_str(&chosen.stdout).expect("JSON");
     assert_eq!(json["comparisons"].as_array().map(Vec::len), Some(1));
+}
+
+/// Operations without a server may take less than the clock can tell.
+#[test]
+fn a_gated_time_of_0_was_measured_but_has_no_ratio() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for nth in 0..8 {
+        let mut record = run(nth, 1.0);
+        for stage in record["stages"].as_array_mut().expect("stages") {
+            for operation in stage["operations"].as_array_mut().expect("operations") {
+                operation["response"] = times(0);
+            }
+        }
+        let side = if nth % 2 == 0 { "a" } else { "b" };
+        save(folder.path(), &format!("{side}/{nth}"), &record);
+    }
+    let gated = compare(folder.path(), &["--gate", "read.p50", "--format", "json"]);
+    assert_eq!(gated.code, 0, "{}", gated.stderr);
+    let json: Value = serde_json::from_str(&gated.stdout).expect("JSON");
+    let p50 = figure(&json, "read", "p50");
+    assert_eq!(
+        (&p50["verdict"], &p50["problem"]),
+        (&json!("cannot_tell"), &json!("it was 0 in a run"))
+    );
+    let none = compare(folder.path(), &["--gate", "scan.p50"]);
+    none.refused(2, &["no run has scan.p50"]);
 }
 
 #[test]

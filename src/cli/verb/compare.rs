@@ -6,7 +6,7 @@ use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::verb::found::{FoundRuns, find, once, real};
 use crate::cli::verb::reading::record;
-use crate::compare::{CompareAsked, ComparedRun, Comparison, compare};
+use crate::compare::{CompareAsked, Compared, ComparedRun, Comparison, compare};
 use crate::plan::{BadValue, Invalid, Quantity};
 use crate::record::{RunRecord, Standing};
 use crate::report::{ComparisonReport, Look, shown};
@@ -157,7 +157,8 @@ impl Compare {
 
 fn is_in(comparison: &Comparison, wanted: Quantity) -> bool {
     let name = wanted.to_string();
-    let values = |it: &crate::compare::Compared| it.a.is_some() || it.b.is_some();
+    // A figure that was 0 in a run has values, but no ratio.
+    let values = |it: &Compared| it.a_values.iter().chain(&it.b_values).any(Option::is_some);
     comparison
         .comparisons
         .iter()
