@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 /// The lowest port that a server can get, and the number of ports: Linux itself assigns those from
 /// 32768 on.
-const LOWEST: u16 = 15_000;
-const PORTS: u16 = 17_000;
+const LOWEST: u16 = 16_384;
+const PORTS: u16 = 15_616;
 
 /// The pause between two checks whether a starting server is up.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -143,7 +143,8 @@ impl Drop for Guarded {
 }
 
 /// Free ports, all different. They are below those that the system assigns, so that they are still
-/// free when a killed server is started again.
+/// free when a killed server is started again, and as long as those in the messages of HBase, where
+/// a relay replaces them.
 pub(crate) fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     let mut listeners = Vec::new();
     for _ in 0..1_000 {
