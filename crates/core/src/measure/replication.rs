@@ -128,8 +128,9 @@ pub struct Comparison {
     pub missing: u64,
     /// The number of documents that the target has in another revision.
     pub different: u64,
-    /// The number of documents whose revision the target has, although it shows another one of its
-    /// own, because it had documents with the same IDs before.
+    /// The number of documents whose revision the target has, although it shows another one: of its
+    /// own, because it had documents with the same IDs before, or in a mesh a newer one, which the
+    /// source gets later.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overruled: u64,
     /// The IDs of the first missing and different ones.

@@ -216,9 +216,10 @@ impl Replicas {
     }
 
     /// Whether a target may show revisions other than its source, even though it has both: a
-    /// database had documents before.
+    /// database had documents before, or the source gets a newer one later than the target.
     pub(super) fn may_differ(&self) -> bool {
-        self.state.borrow().found.places.iter().any(|place| !place.created)
+        self.plan.topology == Topology::Mesh
+            || self.state.borrow().found.places.iter().any(|place| !place.created)
     }
 }
 

@@ -91,6 +91,15 @@ fn counts_are_compared_where_they_prove_something() {
 }
 
 #[test]
+fn a_target_may_be_ahead_of_its_source_only_in_a_mesh() {
+    for (topology, wanted) in
+        [(Topology::Mesh, true), (Topology::Chain, false), (Topology::FanIn, false)]
+    {
+        assert_eq!(imagined(topology, &[true; 3]).may_differ(), wanted, "{topology:?}");
+    }
+}
+
+#[test]
 fn documents_of_several_databases_are_added_up() {
     let couch = Couch::start();
     for (database, id) in [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("b", "5")] {
