@@ -191,6 +191,9 @@ fn a_server_that_is_silent_longer_than_a_burst_is_given_up_on() {
     assert!((4..12).contains(&bursts), "{bursts}: {}", run.stderr);
 }
 
+/// What a run waits for after its end.
+const WAITS: &str = "mixed: waiting for the server to say what became of ";
+
 /// A run on a server that is killed while it only writes. From then on, each connection does
 /// nothing but ask what became of its last write.
 fn killed_under_writes(run: Run, more: &[&str]) -> Finished {
@@ -221,6 +224,12 @@ fn a_server_that_dies_under_writes_alone_is_away_until_the_end() {
 #[test]
 fn what_a_run_waits_for_after_its_end_is_said_once() {
     let run = killed_under_writes(Run::bare(&["run", "--output=out"]), &["-d=2s", "--timeout=6s"]);
-    let waits = "mixed: waiting for the server to say what became of ";
-    assert_eq!(run.stderr.matches(waits).count(), 1, "{}", run.stderr);
+    assert_eq!(run.stderr.matches(WAITS).count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn what_agents_wait_for_after_the_end_of_a_run_is_said_once() {
+    let run = Run::bare(&["run", "--output=out", "--agents=2"]);
+    let run = killed_under_writes(run, &["-d=2s", "--timeout=6s"]);
+    assert_eq!(run.stderr.matches(WAITS).count(), 1, "{}", run.stderr);
 }

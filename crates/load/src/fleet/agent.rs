@@ -3,7 +3,7 @@
 //! returns soon.
 
 use super::channel::{Arrived, Channel};
-use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
+use super::message::{Assignment, Down, Envelope, Facts, Inquiries, Opened, StageEnd, Up};
 use super::sent::Sent;
 use super::{GRACE_NS, SILENCE_NS, TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -154,10 +154,19 @@ impl Agent {
         self.shared.insist(&Up::Ready { stage });
     }
 
-    /// Sends what was measured, if that is possible without waiting. Returns whether it was sent.
-    pub fn snapshot(&self, stage: usize, intervals: Vec<Interval>) -> bool {
+    /// Sends what was measured, and what the server is asked about on this machine's clock, if that
+    /// is possible without waiting. Returns whether it was sent.
+    pub fn snapshot(
+        &self,
+        stage: usize,
+        intervals: Vec<Interval>,
+        mut inquiries: Inquiries,
+    ) -> bool {
         let intervals = self.converted(intervals);
-        self.shared.say(&Up::Snapshot { stage, intervals })
+        if let Some((own, coordinators)) = self.shared.now().moments {
+            inquiries.convert(own, coordinators);
+        }
+        self.shared.say(&Up::Snapshot { stage, intervals, inquiries })
     }
 
     /// Sends the last measurements, and the end of a stage.
@@ -168,7 +177,8 @@ impl Agent {
                 shard.convert(own, coordinators);
             }
         }
-        self.shared.insist(&Up::Snapshot { stage: end.stage, intervals });
+        let inquiries = Inquiries::default();
+        self.shared.insist(&Up::Snapshot { stage: end.stage, intervals, inquiries });
         // Later messages are not about this stage.
         {
             let mut now = self.shared.now();

@@ -84,18 +84,20 @@ fn what_it_sends_has_times_on_the_coordinators_clock() {
     let (kind, done) = (OpKind::Read, own + 3);
     let row = RawRow { kind, failure: None, done, service_ns: 1, response_ns: 2 };
     interval.raw.push(row);
-    assert!(bed.agent.snapshot(4, vec![interval.clone()]));
+    let asks = |until| Inquiries { writes: 2, until, stopped: false };
+    assert!(bed.agent.snapshot(4, vec![interval.clone()], asks(own + 9)));
     let shards = vec![shard((own + SECOND_NS, own + 2 * SECOND_NS))];
     let (hiccups, stopped) = (Hiccups::default(), Some(StopReason::Interrupted));
     bed.agent.end(
         vec![interval],
         StageEnd { stage: 4, shards, hiccups, stopped, noted: None, left: None },
     );
-    for _ in 0..2 {
-        let intervals = bed.next(|it| match it {
-            Up::Snapshot { stage: 4, intervals } => Some(intervals),
+    for asked in [asks(theirs + 9), Inquiries::default()] {
+        let (intervals, inquiries) = bed.next(|it| match it {
+            Up::Snapshot { stage: 4, intervals, inquiries } => Some((intervals, inquiries)),
             _ => None,
         });
+        assert_eq!(inquiries, asked);
         assert_eq!(intervals[0].raw[0], RawRow { done: theirs + 3, ..row });
         assert_eq!(intervals[0].second, 2);
     }

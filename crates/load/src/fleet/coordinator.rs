@@ -4,7 +4,7 @@
 
 use super::channel::{Arrived, Channel, Outbox, To};
 use super::delivered::{Delivered, Turn};
-use super::message::{Down, Envelope, Facts, Opened, StageEnd, Up};
+use super::message::{Down, Envelope, Facts, Inquiries, Opened, StageEnd, Up};
 use super::offset::Offset;
 use super::{TICK, Waits, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -89,8 +89,8 @@ pub enum Event {
     Ready(usize, usize),
     /// An agent knows when a stage starts.
     Started(usize, usize),
-    /// What an agent measured in a stage.
-    Snapshot(usize, usize, Vec<Interval>),
+    /// What an agent measured in a stage, and what it asks the server about.
+    Snapshot(usize, usize, Vec<Interval>, Inquiries),
     /// A part of what an agent noted in a stage, and the number of bytes before it.
     Notes(usize, usize, u64, Vec<u8>),
     /// An agent has done its part of a stage, or has left it, and is lost.
@@ -266,14 +266,14 @@ impl Fleet {
             Up::Refused { why } => Some(Event::Refused(agent, why)),
             Up::Ready { stage } => Some(Event::Ready(agent, stage)),
             Up::Started { stage } => Some(Event::Started(agent, stage)),
-            Up::Snapshot { stage, intervals } => {
+            Up::Snapshot { stage, intervals, inquiries } => {
                 let most = (now.saturating_sub(self.began) + AHEAD_NS) / SECOND_NS;
                 if intervals.iter().any(|it| Nanos::from(it.second) > most) {
                     self.offer(agent, Down::Quit { why: None });
                     return self
                         .lose(agent, "it reports a second that has not come yet".to_owned());
                 }
-                Some(Event::Snapshot(agent, stage, intervals))
+                Some(Event::Snapshot(agent, stage, intervals, inquiries))
             }
             Up::Notes { stage, before, piece } => {
                 // A piece that cannot be decoded counts as missing.

@@ -164,13 +164,16 @@ fn seconds_that_have_not_come_are_not_believed() {
         Waits::default(),
     );
     let fleet = fleet.as_mut().unwrap();
-    let snapshot = |second| Up::Snapshot { stage: 0, intervals: vec![Interval::new(second)] };
+    let snapshot = |second| {
+        let (intervals, inquiries) = (vec![Interval::new(second)], Inquiries::default());
+        Up::Snapshot { stage: 0, intervals, inquiries }
+    };
     let bodies = [Up::Hello(Facts::default()), snapshot(60), snapshot(u32::MAX)];
     for (number, body) in (0..).zip(bodies) {
         arrived.send(numbered(0, number, body)).unwrap();
     }
     assert!(matches!(fleet.next(LOOK), Some(Event::Hello)));
-    assert!(matches!(fleet.next(LOOK), Some(Event::Snapshot(0, 0, _))));
+    assert!(matches!(fleet.next(LOOK), Some(Event::Snapshot(0, 0, ..))));
     let lost = fleet.next(LOOK);
     assert!(matches!(lost, Some(Event::Lost(0, why)) if why.contains("has not come")));
 }

@@ -6,7 +6,7 @@
 use super::channel::LARGEST;
 use crate::clock::Nanos;
 use crate::engine::{ShardResult, StopReason};
-use crate::measure::{Hiccups, Interval};
+use crate::measure::{Hiccups, Interval, is_default};
 use crate::record::Calibration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -65,8 +65,14 @@ pub(super) enum Up {
     Ready { stage: usize },
     /// It knows when the stage starts.
     Started { stage: usize },
-    /// What it measured since the last snapshot; sent once a second while a stage runs.
-    Snapshot { stage: usize, intervals: Vec<Interval> },
+    /// What it measured since the last snapshot, and what it asks the server about; sent once a
+    /// second while a stage runs.
+    Snapshot {
+        stage: usize,
+        intervals: Vec<Interval>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        inquiries: Inquiries,
+    },
     /// A part of its notes of a stage, in base64, and the number of bytes before it.
     Notes { stage: usize, before: u64, piece: String },
     /// It has done its part of a stage.
@@ -104,6 +110,36 @@ pub struct Opened {
     pub same_machine: bool,
     /// The limits of its machine.
     pub calibration: Calibration,
+}
+
+/// The writes without an answer that an agent asks the server about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiries {
+    /// How many there are.
+    pub writes: u64,
+    /// Until when it asks, on the coordinator's clock, if the server answers nothing; 0 if there
+    /// are none.
+    pub until: Nanos,
+    /// Whether it was stopped, and begins no more operations.
+    pub stopped: bool,
+}
+
+impl Inquiries {
+    /// Converts the time to another clock, which shows `to` when this one shows `from`.
+    pub(super) fn convert(&mut self, from: Nanos, to: Nanos) {
+        if self.writes > 0 {
+            self.until = to.saturating_add(self.until).saturating_sub(from);
+        }
+    }
+
+    /// Those of several agents together, which are stopped if all of them are.
+    pub fn together(all: impl Iterator<Item = Self>) -> Self {
+        all.fold(Self { stopped: true, ..Self::default() }, |sum, it| Self {
+            writes: sum.writes.saturating_add(it.writes),
+            until: sum.until.max(it.until),
+            stopped: sum.stopped && it.stopped,
+        })
+    }
 }
 
 /// What an agent reports at the end of a stage, besides its snapshots. Times are on the

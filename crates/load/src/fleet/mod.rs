@@ -32,7 +32,7 @@ pub use coordinator::{Event, Fleet, Member};
 pub use door::{Joined, Place, Token};
 pub use guard::{FRAME_MAX, Guard, Weight};
 pub use listen::Door;
-pub use message::{Assignment, Facts, Opened, StageEnd};
+pub use message::{Assignment, Facts, Inquiries, Opened, StageEnd};
 pub use offset::{Offset, PINGS};
 pub use ssh::{Hosts, Ssh};
 pub use waits::Waits;

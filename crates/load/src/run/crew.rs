@@ -13,7 +13,7 @@ use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::Opening;
 use crate::engine::{Pace, Start, StopReason};
-use crate::fleet::{Event, Fleet};
+use crate::fleet::{Event, Fleet, Inquiries};
 use crate::measure::{Interval, SlotSums};
 use crate::plan::{Plan, StagePlan};
 use crate::record::{
@@ -303,9 +303,14 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         Ok(Self { crew, bench, number, moment, parts, waiting, announced, paused, waits })
     }
 
+    /// The agents that have not ended the stage.
+    fn working(&self) -> impl Iterator<Item = &Share> {
+        let present = self.crew.fleet.present().into_iter().map(move |agent| &self.parts[agent]);
+        present.filter(|share| share.ended.is_none())
+    }
+
     fn at_work(&self) -> bool {
-        let present = self.crew.fleet.present();
-        present.into_iter().any(|agent| self.parts[agent].ended.is_none())
+        self.working().next().is_some()
     }
 
     /// Whether a lost agent may still hand in what it measured; a user who stops the run does not
@@ -331,8 +336,9 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             Event::Started(agent, stage) if stage == self.number => {
                 self.parts[agent].started = true;
             }
-            Event::Snapshot(agent, stage, intervals) if stage == self.number => {
+            Event::Snapshot(agent, stage, intervals, inquiries) if stage == self.number => {
                 let share = &mut self.parts[agent];
+                share.inquiries = inquiries;
                 if intervals.iter().any(|it| it.iter().next().is_some()) {
                     share.progressed = Clock::system().now();
                 }
@@ -454,14 +460,16 @@ impl Source for Shares<'_, '_, '_> {
         if self.has_more() {
             return settled;
         }
-        let present = self.crew.fleet.present().into_iter().map(|agent| &self.parts[agent]);
-        let working = present.filter(|share| share.ended.is_none());
-        let reported = working.map(|share| share.row.reported_s() as u32).min();
+        let reported = self.working().map(|share| share.row.reported_s() as u32).min();
         reported.map_or(u32::MAX, |reported| reported.max(settled))
     }
 
     fn has_more(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    fn inquiries(&self) -> Inquiries {
+        Inquiries::together(self.working().map(|share| share.inquiries))
     }
 
     fn agents(&self) -> Vec<AgentStage> {

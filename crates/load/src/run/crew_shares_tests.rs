@@ -5,7 +5,7 @@ use super::super::plan;
 use super::{MS, Played, end, read, silent};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Arrivals, Pace, Schedule, Segment, Stop, StopReason};
-use crate::fleet::{Event, Fleet, Waits};
+use crate::fleet::{Event, Fleet, Inquiries, Waits};
 use crate::plan::{Plan, PlanRecord, StagePlan};
 use crate::run::bench::Bench;
 use crate::run::crew::{Crew, LOOK, PATIENCE_NS, Shares, UNANSWERED};
@@ -102,6 +102,36 @@ fn an_agent_is_given_up_if_it_does_not_end_a_stage_of_a_given_length() {
     assert_eq!(given_up(|_| late_ns + SECOND_NS, delivers), [None, why()]);
 }
 
+/// This many writes, about which an agent asks until so long after the beginning.
+fn asking(writes: u64, until_ns: Nanos) -> Inquiries {
+    Inquiries { writes, until: MOMENT + until_ns, stopped: false }
+}
+
+#[test]
+fn what_agents_ask_about_is_that_of_all_who_still_work() {
+    let (plan, target, stop) = (plan(6, 3, None, 7), nobody(), Arc::default());
+    let bench = Bench::new(&plan, &target, &stop, [0; 2]);
+    let mut played = Played::new(3, Waits::default(), silent());
+    let mut crew = Crew::new(&mut played.fleet, 0);
+    let mut shares = Shares::new(&mut crew, &bench, 1, MOMENT).unwrap();
+    let stopped = |inquiries: Inquiries| Inquiries { stopped: true, ..inquiries };
+    let report = |shares: &mut Shares<'_, '_, '_>, agent, stage, inquiries| {
+        shares.take(Event::Snapshot(agent, stage, Vec::new(), inquiries));
+    };
+    report(&mut shares, 0, 0, asking(9, SECOND_NS));
+    assert_eq!(shares.inquiries(), Inquiries::default(), "that was about another stage");
+    report(&mut shares, 0, 1, stopped(asking(2, 9 * SECOND_NS)));
+    report(&mut shares, 1, 1, asking(3, 8 * SECOND_NS));
+    report(&mut shares, 2, 1, stopped(asking(4, 7 * SECOND_NS)));
+    assert_eq!(shares.inquiries(), asking(9, 9 * SECOND_NS));
+    report(&mut shares, 0, 1, stopped(Inquiries::default()));
+    assert_eq!(shares.inquiries(), asking(7, 8 * SECOND_NS));
+    shares.take(Event::Ended(1, Box::new(end(1, None))));
+    assert_eq!(shares.inquiries(), stopped(asking(4, 7 * SECOND_NS)));
+    shares.crew.fleet.give_up(2, "it was killed");
+    assert_eq!(shares.inquiries().writes, 0);
+}
+
 #[test]
 fn only_messages_about_this_stage_count() {
     let (plan, target, stop) = (plan(4, 2, Some(40), 0), nobody(), Arc::default());
@@ -112,7 +142,7 @@ fn only_messages_about_this_stage_count() {
     assert!(!shares.has_more());
     for (stage, counts) in [(0, false), (1, true)] {
         shares.take(Event::Started(0, stage));
-        shares.take(Event::Snapshot(0, stage, vec![read(MOMENT)]));
+        shares.take(Event::Snapshot(0, stage, vec![read(MOMENT)], Inquiries::default()));
         shares.take(Event::Notes(0, stage, 0, Vec::new()));
         shares.take(Event::Ended(0, Box::new(end(stage, None))));
         assert_eq!(shares.has_more(), counts);
@@ -143,7 +173,7 @@ fn a_second_is_complete_when_all_agents_have_reported_it_or_should_have() {
     let report = |shares: &mut Shares<'_, '_, '_>, agent, second| {
         let mut interval = read(MOMENT);
         interval.second = second;
-        shares.take(Event::Snapshot(agent, 1, vec![interval]));
+        shares.take(Event::Snapshot(agent, 1, vec![interval], Inquiries::default()));
     };
     let elapsed_ns = 5 * SECOND_NS + 300 * MS;
     report(&mut shares, 0, 4);

@@ -6,9 +6,9 @@ use super::load::{EndedStage, Load};
 use super::scratch::Scratch;
 use super::{RunError, block_on, calibrate, fields};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::Opening;
+use crate::driver::{Opening, UnsettledWrites};
 use crate::engine::{ShardWork, Start, Stop, StopReason, Workloads};
-use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
+use crate::fleet::{Agent, Assignment, Inquiries, Opened, Order, StageEnd};
 use crate::measure::Interval;
 use crate::plan::{Plan, PlanRecord, SchemaPlan, StagePlan};
 use std::collections::BTreeMap;
@@ -196,11 +196,18 @@ impl Serving<'_> {
             if clock.now() >= next {
                 next = clock.now() + SECOND_NS;
                 let intervals = waiting.values().cloned().collect();
-                if self.agent.snapshot(self.number, intervals) {
+                if self.agent.snapshot(self.number, intervals, self.inquiries()) {
                     waiting.clear();
                 }
             }
         }
+    }
+
+    /// What the sessions of this agent ask the server about now.
+    fn inquiries(&self) -> Inquiries {
+        let UnsettledWrites { writes, until } = self.bench.target.unsettled();
+        let until = if writes > 0 { until } else { 0 };
+        Inquiries { writes, until, stopped: self.bench.stop.reason().is_some() }
     }
 }
 

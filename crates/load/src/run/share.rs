@@ -5,7 +5,7 @@ use super::collect::{Collected, Frame};
 use crate::account::Facts;
 use crate::clock::Nanos;
 use crate::engine::{ShardResult, StopReason};
-use crate::fleet::StageEnd;
+use crate::fleet::{Inquiries, StageEnd};
 use crate::journal::Delivery;
 use crate::measure::{HeldTimes, Histogram, Interval, KindInterval, Latency, Spans, ThreadLoss};
 use crate::op::{ByKind, Failure};
@@ -34,6 +34,8 @@ pub(super) struct Share {
     pub(super) notes: Option<Delivery>,
     /// When a part of that last arrived.
     pub(super) delivered: Nanos,
+    /// What it last reported to ask the server about.
+    pub(super) inquiries: Inquiries,
 }
 
 /// All requests of an agent together, as needed for its account. Times are coarse: there may be a
@@ -113,6 +115,7 @@ impl Share {
             ended: None,
             notes: None,
             delivered: 0,
+            inquiries: Inquiries::default(),
         }
     }
 

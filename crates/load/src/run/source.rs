@@ -1,6 +1,7 @@
 //! The source of a stage's measurements: the threads of this process, or agents.
 
 use crate::clock::{Nanos, SECOND_NS};
+use crate::fleet::Inquiries;
 use crate::measure::Interval;
 use crate::record::AgentStage;
 use std::sync::mpsc::RecvTimeoutError;
@@ -34,6 +35,12 @@ pub(super) trait Source {
 
     fn has_more(&self) -> bool {
         false
+    }
+
+    /// What the agents that still work on the stage ask the server about.
+    fn inquiries(&self) -> Inquiries {
+        // The threads of this process ask through its own target.
+        Inquiries::default()
     }
 
     /// What each agent has reported so far, including what was received but not yet taken.

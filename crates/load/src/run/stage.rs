@@ -200,7 +200,7 @@ impl Bench<'_> {
                     }
                     tell(source, observer);
                     observer.progress(&progress);
-                    last_writes.tell(self, &progress, now, observer);
+                    last_writes.tell(self, source, &progress, now, observer);
                     telling.tell(elapsed, source, observer);
                     let totals = &measured.totals;
                     let look = live.as_mut().and_then(|it| it.look(elapsed, totals, source));
