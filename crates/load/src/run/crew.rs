@@ -338,7 +338,7 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             }
             Event::Snapshot(agent, stage, intervals, inquiries) if stage == self.number => {
                 let share = &mut self.parts[agent];
-                share.inquiries = inquiries;
+                share.inquire(inquiries, self.bench.plan.timeout_ns);
                 if intervals.iter().any(|it| it.iter().next().is_some()) {
                     share.progressed = Clock::system().now();
                 }
@@ -386,9 +386,10 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 _ if share.ended.is_some() => false,
                 Some(length_ns) => {
                     let until = self.moment + length_ns + plan.timeout_ns;
-                    now >= until.max(share.delivered) + PATIENCE_NS
+                    let until = until.max(share.delivered).max(share.asks_until);
+                    now >= until.saturating_add(PATIENCE_NS)
                 }
-                None => self.is_stuck(stage, share.progressed, now),
+                None => self.is_stuck(stage, share.progressed.max(share.asks_until), now),
             };
             let why = if late {
                 format!("it did not end the stage {}", stage.name)

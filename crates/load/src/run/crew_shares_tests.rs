@@ -100,11 +100,40 @@ fn an_agent_is_given_up_if_it_does_not_end_a_stage_of_a_given_length() {
     };
     assert_eq!(given_up(|_| late_ns, delivers), [None, None], "its notes are still arriving");
     assert_eq!(given_up(|_| late_ns + SECOND_NS, delivers), [None, why()]);
+    let asks = |parts: &mut [Share]| {
+        one(parts);
+        parts[1].inquire(asking(2, 9 * SECOND_NS), SECOND_NS);
+        // Its last report before that of its end.
+        parts[1].inquire(Inquiries::default(), SECOND_NS);
+    };
+    let asked_ns = 10 * SECOND_NS + PATIENCE_NS;
+    assert_eq!(given_up(|_| asked_ns - 1, asks), [None, None], "the server may answer until then");
+    assert_eq!(given_up(|_| asked_ns, asks), [None, why()]);
 }
 
 /// This many writes, about which an agent asks until so long after the beginning.
 fn asking(writes: u64, until_ns: Nanos) -> Inquiries {
     Inquiries { writes, until: MOMENT + until_ns, stopped: false }
+}
+
+#[test]
+fn an_agent_that_asks_what_became_of_its_last_writes_is_not_stuck() {
+    let (plan, target, stop) = (impatient(), nobody(), Arc::default());
+    let bench = Bench::new(&plan, &target, &stop, [0; 2]);
+    let mut played = Played::new(2, Waits::default(), silent());
+    let mut crew = Crew::new(&mut played.fleet, 0);
+    let mut shares = Shares::new(&mut crew, &bench, 1, MOMENT).unwrap();
+    shares.parts.iter_mut().for_each(|share| share.started = true);
+    shares.take(Event::Snapshot(0, 1, Vec::new(), asking(2, 9 * SECOND_NS)));
+    // The server may be away for a second, and an operation may take another one.
+    shares.lose_stuck(MOMENT + 2 * SECOND_NS + PATIENCE_NS + 1);
+    let lost = |shares: &Shares<'_, '_, '_>| [0, 1].map(|it: usize| shares.crew.lost[it].is_some());
+    assert_eq!(lost(&shares), [false, true]);
+    // Its last question may take a second, too.
+    shares.lose_stuck(MOMENT + 12 * SECOND_NS + PATIENCE_NS);
+    assert_eq!(lost(&shares), [false, true]);
+    shares.lose_stuck(MOMENT + 12 * SECOND_NS + PATIENCE_NS + 1);
+    assert_eq!(lost(&shares), [true, true]);
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(super) struct Share {
     pub(super) delivered: Nanos,
     /// What it last reported to ask the server about.
     pub(super) inquiries: Inquiries,
+    /// By when it must have stopped asking about all that it ever reported.
+    pub(super) asks_until: Nanos,
 }
 
 /// All requests of an agent together, as needed for its account. Times are coarse: there may be a
@@ -116,7 +118,17 @@ impl Share {
             notes: None,
             delivered: 0,
             inquiries: Inquiries::default(),
+            asks_until: 0,
         }
+    }
+
+    /// Notes what it asks the server about. A question takes at most `timeout_ns`, and the last one
+    /// may be sent at the very end.
+    pub(super) fn inquire(&mut self, inquiries: Inquiries, timeout_ns: Nanos) {
+        if inquiries.writes > 0 {
+            self.asks_until = self.asks_until.max(inquiries.until.saturating_add(timeout_ns));
+        }
+        self.inquiries = inquiries;
     }
 
     /// When it gave up because the server no longer responded to it, and the reason, if it did.
