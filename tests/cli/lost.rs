@@ -86,11 +86,21 @@ fn kind(request: &Message) -> Option<&'static str> {
 
 #[test]
 fn writes_without_an_answer_are_settled_by_looking() {
+    settled_by_looking(&[]);
+}
+
+#[test]
+fn what_agents_find_out_about_their_writes_is_in_the_record_of_all() {
+    settled_by_looking(&["--agents=2"]);
+}
+
+/// Checks what a run says of writes whose answers were lost.
+fn settled_by_looking(more: &[&str]) {
     let server = Server::stand_in(Options::default());
     let (url, log) = relay(&server.url);
     let mix = "create=1,read=1,update=2,delete=1";
     let load = ["-c4", "--docs=400", "--batch=10", "-n2000", "--mix", mix];
-    let finished = measure([&["run", &url][..], &load].concat());
+    let finished = measure([&["run", &url][..], &load, more].concat());
     let log = log.lock().expect("no panic");
     for (stage, kind, documents) in [
         ("bulk_insert", "bulk_insert", 10),
