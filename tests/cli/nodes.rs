@@ -206,6 +206,12 @@ fn silences(node: &Value) -> Vec<(f64, f64)> {
     spans.map(|it| (seconds(&it["from_s"]), seconds(&it["length_s"]))).collect()
 }
 
+/// The longest silence of a node. Those of a healthy one are short: on a busy machine, its threads
+/// may wait that long for a processor.
+fn longest_silence_s(node: &Value) -> f64 {
+    silences(node).into_iter().map(|it| it.1).fold(0.0, f64::max)
+}
+
 fn seconds(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no time"))
 }
@@ -218,7 +224,7 @@ fn updates_that_were_lost_are_no_reason_to_call_healthy_nodes_gone() {
     let all = nodes(&run, "crud");
     for healthy in [0, 2] {
         assert_eq!(gone(&all[healthy]), [], "{}", all[healthy]);
-        assert_eq!(silences(&all[healthy]), [], "{}", all[healthy]);
+        assert!(longest_silence_s(&all[healthy]) < 1.0, "{}", all[healthy]);
         assert_eq!(failures(&all[healthy]), 0, "{}", all[healthy]);
     }
     let node = &all[1];
@@ -234,7 +240,7 @@ fn a_node_that_stood_still_is_reported_though_nothing_failed() {
     adds_up(&run, "crud");
     let all = nodes(&run, "crud");
     for healthy in [0, 2] {
-        assert_eq!(silences(&all[healthy]), [], "{}", all[healthy]);
+        assert!(longest_silence_s(&all[healthy]) < 1.0, "{}", all[healthy]);
     }
     let node = &all[1];
     assert_eq!((failures(node), gone(node)), (0, vec![]), "{node}");
