@@ -97,13 +97,15 @@ measure() {
 # The same, as microseconds of CPU per request.
 each() { measure "$@" | awk '{printf "%.3f\n", $1 * 1e6 / $2}'; }
 
-# Sorted values on stdin: median (min to max).
+# Values on stdin: median (min to max), with this many decimal places.
 summary() {
-    sort -n | awk '{v[NR] = $1} END {
-        printf "%.2f (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR]
+    sort -n | awk -v f="%.$1f" '{v[NR] = $1} END {
+        printf f " (" f " to " f ")", v[int((NR + 1) / 2)], v[1], v[NR]
     }'
 }
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+# The medians of two files of values, the first divided by the second.
+ratio_to() { awk -v a="$(median <"$1")" -v b="$(median <"$2")" 'BEGIN {printf "%.2f", a / b}'; }
 
 # The function that is a round of a tool.
 round() { echo "$1_${2//-/_}"; } # kind, tool
@@ -136,7 +138,7 @@ name() { # tool: what a table calls it
 }
 
 compare() { # title, kind, connections, what the time is for if not a request
-    local title=$1 kind=$2 connections=$3 tool tools base ratio
+    local title=$1 kind=$2 connections=$3 tool tools ratio
     mapfile -t tools < <(tools_for "$kind" "$connections")
     rm -f "$work"/cpu.*
     for _ in $(seq "$rounds"); do
@@ -144,15 +146,14 @@ compare() { # title, kind, connections, what the time is for if not a request
             "$(round "$kind" "$tool")" "$connections" >>"$work/cpu.$tool"
         done
     done
-    base=$(median <"$work/cpu.springload")
     printf '\n## %s\n\n' "$title"
     printf '| tool | CPU per %s, µs: median (min to max) | springload / tool |\n|---|---|---|\n' \
         "${4:-request}"
     for tool in "${tools[@]}"; do
-        ratio=$(median <"$work/cpu.$tool" | awk -v base="$base" '{printf "%.2f", base / $1}')
+        ratio=$(ratio_to "$work/cpu.springload" "$work/cpu.$tool")
         # A ratio to itself says nothing.
         [ ${#tools[@]} -gt 1 ] || ratio=none
-        printf '| %s | %s | %s |\n' "$(name "$tool")" "$(summary <"$work/cpu.$tool")" "$ratio"
+        printf '| %s | %s | %s |\n' "$(name "$tool")" "$(summary 2 <"$work/cpu.$tool")" "$ratio"
     done
     [ ${#tools[@]} -gt 1 ] || printf '\nNo tool to compare springload with was there.\n'
     echo "$title: done" >&2

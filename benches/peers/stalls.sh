@@ -77,7 +77,7 @@ section_stalls() {
     local tool tools column stall
     stall=$((period * 50))
     mapfile -t tools < <(tools_for stall 50)
-    rm -f "$work"/stall.*
+    rm -f "$work"/stall.* "$work"/stalled.*
     for _ in $(seq "$rounds"); do
         for tool in "${tools[@]}"; do
             start_server --stall "${stall}ms@$((period * 250))ms/$((period / 2))s"
@@ -96,23 +96,27 @@ calibration), oha with \`--latency-correction\`, and vegeta without a limit on w
 user per connection, and bombardier have no such setting. *Sent* is the share of due requests that
 reached the server.
 
-| tool | p50, ms | p99, ms | p99.9, ms | sent, % | CPU per request, µs |
-|---|---|---|---|---|---|
+| tool | p50, ms | p99, ms | p99.9, ms | sent, % | CPU per request, µs: median (min to max) | springload / tool |
+|---|---|---|---|---|---|---|
 TEXT
     awk -v s="$stall" -v t="$period" 'BEGIN {
-        printf "| *waits of the schedule* | 0 | %.0f | %.0f | 100 | |\n", s - 5 * t, s - 0.5 * t
+        printf "| *waits of the schedule* | 0 | %.0f | %.0f | 100 | | |\n", s - 5 * t, s - 0.5 * t
     }'
     for tool in "${tools[@]}"; do
+        awk '{print $4 * 1e6 / $5}' "$work/stall.$tool" >"$work/stalled.$tool"
+    done
+    for tool in "${tools[@]}"; do
         # shellcheck disable=SC2016 # for awk
-        for column in '$1' '$2' '$3' '$5' '$4 * 1e6 / $5'; do
+        for column in '$1' '$2' '$3' '$5'; do
             awk "{print $column}" "$work/stall.$tool" | median
         done | awk -v tool="${tool/_slack/ --slack 250us}" -v t="$period" '
             {v[NR] = $1}
             END {
                 due = 10000 * (tool == "wrk2" ? t + 10 : t)
-                printf "| %s | %.2f | %.0f | %.0f | %.0f | %.2f |\n", tool, v[1], v[2], v[3],
-                    v[4] / due * 100, v[5]
+                printf "| %s | %.2f | %.0f | %.0f | %.0f |", tool, v[1], v[2], v[3], v[4] / due * 100
             }'
+        printf ' %s | %s |\n' "$(summary 2 <"$work/stalled.$tool")" \
+            "$(ratio_to "$work/stalled.springload" "$work/stalled.$tool")"
     done
     echo "stalls: done" >&2
 }
