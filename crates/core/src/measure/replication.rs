@@ -129,8 +129,8 @@ pub struct Comparison {
     /// The number of documents that the target has in another revision.
     pub different: u64,
     /// The number of documents whose revision the target has, although it shows another one: of its
-    /// own, because it had documents with the same IDs before, or in a mesh a newer one, which the
-    /// source gets later.
+    /// own, because it had documents with the same IDs before, or a newer one, which in a mesh the
+    /// source gets later, and which otherwise it got during the comparison.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overruled: u64,
     /// The IDs of the first missing and different ones.

@@ -1,6 +1,5 @@
 //! Markers and comparisons, with databases that are lists and servers that copy when a test does.
 
-use super::super::compare::{Compared, compare};
 use super::*;
 use crate::clock::SECOND_NS;
 use crate::driver::{
@@ -15,13 +14,13 @@ const MS: Nanos = 1_000_000;
 /// What a database has, and what it was asked.
 #[derive(Default)]
 pub(in crate::run::replicate) struct Database {
-    documents: BTreeMap<String, Replicated>,
+    pub(in crate::run::replicate) documents: BTreeMap<String, Replicated>,
     /// Revisions that it has and does not show.
-    hidden: Vec<String>,
+    pub(in crate::run::replicate) hidden: Vec<String>,
     refusal: Option<&'static str>,
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
-    looks: Vec<Vec<String>>,
+    pub(in crate::run::replicate) looks: Vec<Vec<String>>,
     counts: u32,
     asked: u32,
 }
@@ -40,6 +39,11 @@ impl Fake {
 
     pub(in crate::run::replicate) fn put(&self, id: &str, rev: &str) {
         let it = Replicated { id: id.to_owned(), rev: rev.to_owned(), deleted: false };
+        self.0.borrow_mut().documents.insert(id.to_owned(), it);
+    }
+
+    pub(in crate::run::replicate) fn delete(&self, id: &str, rev: &str) {
+        let it = Replicated { id: id.to_owned(), rev: rev.to_owned(), deleted: true };
         self.0.borrow_mut().documents.insert(id.to_owned(), it);
     }
 
@@ -445,42 +449,4 @@ fn a_look_is_for_a_thousand_markers_at_most() {
         let wanted: Vec<_> = first.chain(then).map(|number| format!("m_{number:05}")).collect();
         assert_eq!(target.0.borrow().looks[0], wanted, "of {count}");
     }
-}
-
-#[test]
-fn documents_are_compared_by_their_revisions() {
-    let source = Fake::with(&[
-        ("a", "1-a"),
-        ("b", "2-b"),
-        ("c", "3-c"),
-        ("d", "1-d"),
-        ("e", "1-e"),
-        ("f", "1-f"),
-        ("g", "1-g"),
-        ("h", "1-h"),
-    ]);
-    let target = Fake::with(&[("a", "1-a"), ("b", "1-x"), ("c", "4-y")]);
-    target.0.borrow_mut().hidden = vec!["3-c".to_owned()];
-    let compared = |may_differ| {
-        let (mut source, mut target) = (source.connect(), target.connect());
-        on_thread(compare(&mut *source, &mut *target, Compared::by(may_differ))).unwrap()
-    };
-    let found = compared(false).found;
-    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 5, 2, 0));
-    let mut it = compared(true);
-    let found = &it.found;
-    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 5, 1, 1));
-    assert_eq!(found.examples, ["b", "d", "e", "f", "g"], "no more are named");
-    assert_eq!(it.wrong.len(), 6);
-    // What was wrong is looked for again, and nothing else.
-    target.put("d", "1-d");
-    target.put("e", "2-z");
-    target.0.borrow_mut().hidden.push("1-e".to_owned());
-    target.0.borrow_mut().looks.clear();
-    on_thread(it.again(&mut *target.connect())).unwrap();
-    let found = &it.found;
-    assert_eq!((found.documents, found.missing, found.different, found.overruled), (8, 3, 1, 2));
-    assert_eq!(target.0.borrow().looks, [["b", "d", "e", "f", "g", "h"]]);
-    target.refuse(Some("it is down"));
-    assert!(on_thread(it.again(&mut *target.connect())).is_err());
 }

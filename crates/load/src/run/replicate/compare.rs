@@ -7,9 +7,25 @@ use crate::measure::Comparison;
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) found: Comparison,
+    /// As the source showed them first.
     pub(super) wrong: Vec<Replicated>,
     /// Whether the target may show another revision, provided it also has this one.
     may_differ: bool,
+}
+
+/// A document that the target should have.
+struct Wanted {
+    /// As the source showed it when it was compared for the first time.
+    first: Replicated,
+    /// As the source shows it now.
+    now: Replicated,
+}
+
+impl Wanted {
+    /// Whether the source has changed it since the first comparison.
+    fn has_moved(&self) -> bool {
+        self.first != self.now
+    }
 }
 
 impl Compared {
@@ -24,21 +40,30 @@ impl Compared {
         target: &mut dyn Replicator,
         documents: Vec<Replicated>,
     ) -> Result<(), TargetError> {
-        let ids: Vec<String> = documents.iter().map(|it| it.id.clone()).collect();
+        let wanted = |first: Replicated| Wanted { now: first.clone(), first };
+        self.judge(target, documents.into_iter().map(wanted).collect()).await
+    }
+
+    async fn judge(
+        &mut self,
+        target: &mut dyn Replicator,
+        wanted: Vec<Wanted>,
+    ) -> Result<(), TargetError> {
+        let ids: Vec<String> = wanted.iter().map(|it| it.first.id.clone()).collect();
         let found = target.find(&ids).await?;
-        let (mut missing, mut others) = (Vec::new(), Vec::new());
-        for (document, found) in documents.into_iter().zip(found) {
+        let (mut missing, mut others, mut perhaps) = (Vec::new(), Vec::new(), Vec::new());
+        for (wanted, found) in wanted.into_iter().zip(found) {
             match found {
-                Some(found) if found == document => {}
-                Some(_) => others.push(document),
-                None => missing.push(document),
+                None => missing.push(wanted.first),
+                Some(found) if found == wanted.now || found == wanted.first => {}
+                Some(found) if self.may_show(&found, &wanted) => perhaps.push(wanted.first),
+                Some(_) => others.push(wanted.first),
             }
         }
-        if self.may_differ && !others.is_empty() {
-            let unknown = target.unknown(&others).await?;
-            let all = others.len();
-            others = unknown.into_iter().filter_map(|place| others.get(place).cloned()).collect();
-            self.found.overruled += (all - others.len()) as u64;
+        if !perhaps.is_empty() {
+            let unknown = target.unknown(&perhaps).await?;
+            self.found.overruled += perhaps.len().saturating_sub(unknown.len()) as u64;
+            others.extend(unknown.into_iter().filter_map(|place| perhaps.get(place).cloned()));
         }
         self.found.documents += ids.len() as u64;
         self.found.missing += missing.len() as u64;
@@ -52,15 +77,38 @@ impl Compared {
         Ok(())
     }
 
-    /// Looks once more for the documents that were wrong.
-    pub(super) async fn again(&mut self, target: &mut dyn Replicator) -> Result<(), TargetError> {
+    /// Whether a target may show this revision if it also has the one that is wanted.
+    fn may_show(&self, found: &Replicated, wanted: &Wanted) -> bool {
+        // While somebody writes to the source, the target is always a little behind.
+        let is_between = wanted.has_moved() && generation(found) > generation(&wanted.first);
+        self.may_differ || is_between
+    }
+
+    /// Looks once more for the documents that were wrong. The source is asked again, too: a write
+    /// may have reached it after the first comparison.
+    pub(super) async fn again(
+        &mut self,
+        source: &mut dyn Replicator,
+        target: &mut dyn Replicator,
+    ) -> Result<(), TargetError> {
+        let ids: Vec<String> = self.wrong.iter().map(|it| it.id.clone()).collect();
+        let shown = source.find(&ids).await?;
+        // What the source itself no longer has cannot be missing at the target.
+        let wanted = self.wrong.iter().cloned().zip(shown);
+        let wanted = wanted.filter_map(|(first, now)| Some(Wanted { first, now: now? }));
         let mut next = Self::by(self.may_differ);
-        next.look(target, self.wrong.clone()).await?;
-        next.found.documents = self.found.documents;
-        next.found.overruled += self.found.overruled;
+        next.found.documents = self.found.documents.saturating_sub(ids.len() as u64);
+        next.found.overruled = self.found.overruled;
+        next.judge(target, wanted.collect()).await?;
         *self = next;
         Ok(())
     }
+}
+
+/// How many revisions of a document there have been up to this one.
+fn generation(document: &Replicated) -> u64 {
+    let before_hash = document.rev.split('-').next().unwrap_or_default();
+    before_hash.parse().unwrap_or(0)
 }
 
 /// Compares all documents of `source` with those of `target`.
@@ -79,3 +127,7 @@ pub(super) async fn compare(
         compared.look(target, page.documents).await?;
     }
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

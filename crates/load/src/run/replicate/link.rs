@@ -355,7 +355,7 @@ impl MarkerLookout {
                 let asked = Compared::by(self.limits.may_differ);
                 compare(&mut *self.ends.source, &mut *self.ends.target, asked).await
             }
-            Some(mut it) => match it.again(&mut *self.ends.target).await {
+            Some(mut it) => match it.again(&mut *self.ends.source, &mut *self.ends.target).await {
                 Ok(()) => Ok(it),
                 Err(error) => {
                     self.answered::<()>(Err(error));
