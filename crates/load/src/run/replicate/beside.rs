@@ -62,7 +62,7 @@ impl Beside {
                 every_ns: replicas.plan.marker_every_ns,
                 converge_ns: replicas.plan.converge_timeout_ns,
                 patience_ns: replicas.patience_ns,
-                may_differ: replicas.may_differ(),
+                may_show: replicas.may_show(),
             },
             notices: notices.clone(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,

@@ -1,5 +1,6 @@
 //! Markers and comparisons, with databases that are lists and servers that copy when a test does.
 
+use super::super::compare::MayShow;
 use super::*;
 use crate::clock::SECOND_NS;
 use crate::driver::{
@@ -158,7 +159,7 @@ impl Replicator for Fake {
 }
 
 pub(in crate::run::replicate) const NO_TIME: Limits =
-    Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_differ: false };
+    Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_show: MayShow::Same };
 
 pub(in crate::run::replicate) fn notices() -> Arc<Notices> {
     Arc::new(Notices { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })

@@ -9,8 +9,30 @@ pub(super) struct Compared {
     pub(super) found: Comparison,
     /// As the source showed them first.
     pub(super) wrong: Vec<Replicated>,
-    /// Whether the target may show another revision, provided it also has this one.
-    may_differ: bool,
+    may_show: MayShow,
+}
+
+/// Which revision a target may show instead of the one that its source shows, provided it has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MayShow {
+    /// No other one: all that it has comes from this source.
+    #[default]
+    Same,
+    /// A newer one, which the source gets later.
+    Newer,
+    /// Also one that CouchDB prefers to it, as there were documents before.
+    Preferred,
+}
+
+impl MayShow {
+    fn allows(self, found: &Replicated, wanted: &Replicated) -> bool {
+        let is_newer = generation(found) > generation(wanted);
+        match self {
+            Self::Same => false,
+            Self::Newer => is_newer,
+            Self::Preferred => is_newer || rank(found) > rank(wanted),
+        }
+    }
 }
 
 /// A document that the target should have.
@@ -30,8 +52,8 @@ impl Wanted {
 
 impl Compared {
     /// An empty comparison.
-    pub(super) fn by(may_differ: bool) -> Self {
-        Self { may_differ, ..Self::default() }
+    pub(super) fn by(may_show: MayShow) -> Self {
+        Self { may_show, ..Self::default() }
     }
 
     /// Looks for `documents` of the source at the target.
@@ -56,7 +78,7 @@ impl Compared {
             match found {
                 None => missing.push(wanted.first),
                 Some(found) if found == wanted.now || found == wanted.first => {}
-                Some(found) if self.may_show(&found, &wanted) => perhaps.push(wanted.first),
+                Some(found) if self.may_be_shown(&found, &wanted) => perhaps.push(wanted.first),
                 Some(_) => others.push(wanted.first),
             }
         }
@@ -78,10 +100,11 @@ impl Compared {
     }
 
     /// Whether a target may show this revision if it also has the one that is wanted.
-    fn may_show(&self, found: &Replicated, wanted: &Wanted) -> bool {
+    fn may_be_shown(&self, found: &Replicated, wanted: &Wanted) -> bool {
+        let Wanted { first, now } = wanted;
         // While somebody writes to the source, the target is always a little behind.
-        let is_between = wanted.has_moved() && generation(found) > generation(&wanted.first);
-        self.may_differ || is_between
+        let is_between = wanted.has_moved() && MayShow::Newer.allows(found, first);
+        is_between || self.may_show.allows(found, first) || self.may_show.allows(found, now)
     }
 
     /// Looks once more for the documents that were wrong. The source is asked again, too: a write
@@ -96,7 +119,7 @@ impl Compared {
         // What the source itself no longer has cannot be missing at the target.
         let wanted = self.wrong.iter().cloned().zip(shown);
         let wanted = wanted.filter_map(|(first, now)| Some(Wanted { first, now: now? }));
-        let mut next = Self::by(self.may_differ);
+        let mut next = Self::by(self.may_show);
         next.found.documents = self.found.documents.saturating_sub(ids.len() as u64);
         next.found.overruled = self.found.overruled;
         next.judge(target, wanted.collect()).await?;
@@ -109,6 +132,12 @@ impl Compared {
 fn generation(document: &Replicated) -> u64 {
     let before_hash = document.rev.split('-').next().unwrap_or_default();
     before_hash.parse().unwrap_or(0)
+}
+
+/// Of several conflicting revisions, CouchDB shows the one with the highest rank.
+fn rank(document: &Replicated) -> (bool, u64, &str) {
+    let hash = document.rev.split_once('-').map_or("", |(_, hash)| hash);
+    (!document.deleted, generation(document), hash)
 }
 
 /// Compares all documents of `source` with those of `target`.

@@ -1,12 +1,13 @@
 //! Which documents of a source count as missing or different at its target.
 
 use super::super::beside::tests::{Fake, on_thread};
-use super::{Compared, compare};
+use super::{Compared, MayShow, compare};
+use crate::driver::Replicated;
 use crate::measure::Comparison;
 
-fn compared(source: &Fake, target: &Fake, may_differ: bool) -> Compared {
+fn compared(source: &Fake, target: &Fake, may_show: MayShow) -> Compared {
     let (mut source, mut target) = (source.connect(), target.connect());
-    on_thread(compare(&mut *source, &mut *target, Compared::by(may_differ))).unwrap()
+    on_thread(compare(&mut *source, &mut *target, Compared::by(may_show))).unwrap()
 }
 
 fn again(it: &mut Compared, source: &Fake, target: &Fake) {
@@ -32,8 +33,8 @@ fn documents_are_compared_by_their_revisions() {
     ]);
     let target = Fake::with(&[("a", "1-a"), ("b", "1-x"), ("c", "4-y")]);
     target.0.borrow_mut().hidden = vec!["3-c".to_owned()];
-    assert_eq!(numbers(&compared(&source, &target, false).found), [8, 5, 2, 0]);
-    let mut it = compared(&source, &target, true);
+    assert_eq!(numbers(&compared(&source, &target, MayShow::Same).found), [8, 5, 2, 0]);
+    let mut it = compared(&source, &target, MayShow::Preferred);
     assert_eq!(numbers(&it.found), [8, 5, 1, 1]);
     assert_eq!(it.found.examples, ["b", "d", "e", "f", "g"], "no more are named");
     assert_eq!(it.wrong.len(), 6);
@@ -54,7 +55,7 @@ fn documents_are_compared_by_their_revisions() {
 fn what_is_written_late_is_compared_in_its_new_revision() {
     let source = Fake::with(&[("a", "1-a"), ("b", "1-b"), ("c", "1-c")]);
     let target = Fake::with(&[("a", "2-x"), ("b", "2-x")]);
-    let mut it = compared(&source, &target, false);
+    let mut it = compared(&source, &target, MayShow::Same);
     assert_eq!(numbers(&it.found), [3, 1, 2, 0]);
     source.put("a", "2-x");
     source.delete("c", "2-d");
@@ -77,7 +78,7 @@ fn a_document_that_its_source_keeps_changing_has_arrived_with_a_later_revision()
         ("9-i", true, false),
     ] {
         let (source, target) = (Fake::with(&[("a", "2-b")]), Fake::with(&[("a", "1-a")]));
-        let mut it = compared(&source, &target, false);
+        let mut it = compared(&source, &target, MayShow::Same);
         source.put("a", "9-i");
         target.put("a", shown);
         target.0.borrow_mut().hidden = if knows { vec!["2-b".to_owned()] } else { Vec::new() };
@@ -89,9 +90,48 @@ fn a_document_that_its_source_keeps_changing_has_arrived_with_a_later_revision()
 #[test]
 fn what_the_source_no_longer_has_is_not_missing() {
     let (source, target) = (Fake::with(&[("a", "1-a"), ("b", "1-b")]), Fake::default());
-    let mut it = compared(&source, &target, false);
+    let mut it = compared(&source, &target, MayShow::Same);
     source.0.borrow_mut().documents.remove("b");
     again(&mut it, &source, &target);
     assert_eq!(numbers(&it.found), [1, 1, 0, 0]);
     assert_eq!(it.found.examples, ["a"]);
+}
+
+/// A target that has an old revision of a document does not have the newer one, whatever it says.
+#[test]
+fn only_a_revision_that_can_be_right_is_one_because_the_target_knows_the_other() {
+    use MayShow::{Newer, Preferred, Same};
+    let document = |rev: &str| {
+        let (rev, deleted) = rev.strip_suffix(" gone").map_or((rev, false), |rev| (rev, true));
+        Replicated { id: "a".to_owned(), rev: rev.to_owned(), deleted }
+    };
+    let shows = |document: Replicated| {
+        let fake = Fake::default();
+        let put = if document.deleted { Fake::delete } else { Fake::put };
+        put(&fake, &document.id, &document.rev);
+        fake
+    };
+    // What the source shows, what the target shows, and whether that is right for each.
+    for (wanted, shown, right) in [
+        ("2-m", "2-m", [true, true, true]),
+        ("2-m", "1-m", [false, false, false]),
+        ("2-m", "3-m", [false, true, true]),
+        ("2-m", "3-m gone", [false, true, true]),
+        // Of two that are in conflict, the one with the higher hash is shown, ...
+        ("2-m", "2-n", [false, false, true]),
+        ("2-m", "2-l", [false, false, false]),
+        // ... and a deleted one only if there is no other.
+        ("2-m gone", "1-m", [false, false, true]),
+        ("2-m", "2-n gone", [false, false, false]),
+    ] {
+        let (source, target) = (shows(document(wanted)), shows(document(shown)));
+        target.0.borrow_mut().hidden = vec!["2-m".to_owned()];
+        for (may_show, is_right) in [Same, Newer, Preferred].into_iter().zip(right) {
+            let found = compared(&source, &target, may_show).found;
+            assert_eq!(found.wrong() == 0, is_right, "{shown} for {wanted}: {may_show:?}");
+        }
+    }
+    // It must also know the other.
+    let (source, target) = (shows(document("2-m")), shows(document("3-m")));
+    assert_eq!(compared(&source, &target, Preferred).found.different, 1);
 }

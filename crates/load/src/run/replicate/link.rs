@@ -1,7 +1,7 @@
 //! One link beside the load: looks for markers at its target, and finds out after the load when the
 //! target has caught up.
 
-use super::compare::{Compared, compare};
+use super::compare::{Compared, MayShow, compare};
 use super::notices::{Notices, STEP, abandoned};
 use super::start::{count_all, pause_after};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -47,8 +47,7 @@ pub(super) struct Limits {
     pub(super) every_ns: Nanos,
     pub(super) converge_ns: Nanos,
     pub(super) patience_ns: Nanos,
-    /// Whether a target may show a revision other than its source, even though it has both.
-    pub(super) may_differ: bool,
+    pub(super) may_show: MayShow,
 }
 
 /// A marker that was acknowledged.
@@ -352,7 +351,7 @@ impl MarkerLookout {
     async fn compare(&mut self, before: Option<Compared>) -> Option<Compared> {
         let compared = match before {
             None => {
-                let asked = Compared::by(self.limits.may_differ);
+                let asked = Compared::by(self.limits.may_show);
                 compare(&mut *self.ends.source, &mut *self.ends.target, asked).await
             }
             Some(mut it) => match it.again(&mut *self.ends.source, &mut *self.ends.target).await {

@@ -1,7 +1,7 @@
 //! Starts replications: requests them from servers, and waits until they run and the targets have
 //! what is stored.
 
-use super::compare::{Compared, compare};
+use super::compare::{Compared, MayShow, compare};
 use super::{Replicas, job_name};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState, Replicator, TargetError};
@@ -168,7 +168,7 @@ impl Replicas {
             let words = || format!("there are {} of {} documents", has.all(), wanted.all());
             return Ok((has != wanted).then(words));
         }
-        let asked = Compared::by(self.may_differ());
+        let asked = Compared::by(self.may_show());
         let Compared { found, wrong, .. } =
             compare(&mut *it.source, &mut *it.target, asked).await?;
         let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
@@ -215,11 +215,15 @@ impl Replicas {
         places[link.target].created && alone
     }
 
-    /// Whether a target may show revisions other than its source, even though it has both: a
-    /// database had documents before, or the source gets a newer one later than the target.
-    pub(super) fn may_differ(&self) -> bool {
-        self.plan.topology == Topology::Mesh
-            || self.state.borrow().found.places.iter().any(|place| !place.created)
+    /// Which revisions a target may show instead of those of its source.
+    pub(super) fn may_show(&self) -> MayShow {
+        if self.state.borrow().found.places.iter().any(|place| !place.created) {
+            MayShow::Preferred
+        } else if self.plan.topology == Topology::Mesh {
+            MayShow::Newer
+        } else {
+            MayShow::Same
+        }
     }
 }
 

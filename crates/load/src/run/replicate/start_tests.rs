@@ -1,5 +1,6 @@
 //! How replications begin: what is waited for, for how long, and what is said if it does not come.
 
+use super::super::compare::MayShow;
 use super::super::replicas_tests::{imagined, opened, spec, with_existing};
 use super::{Replicas, count_all, pause_after};
 use crate::clock::{Nanos, SECOND_NS};
@@ -86,16 +87,19 @@ fn counts_are_compared_where_they_prove_something() {
         assert_eq!(replicas.counted(link), counted, "{topology:?}");
         assert_eq!(replicas.is_countable(link), is_countable, "{topology:?}, {created:?}");
         let is_new = created == [true; 3];
-        assert_eq!(replicas.may_differ(), !is_new, "what was there may have won: {created:?}");
+        let may_show = if is_new { MayShow::Same } else { MayShow::Preferred };
+        assert_eq!(replicas.may_show(), may_show, "what was there may be preferred: {created:?}");
     }
 }
 
 #[test]
 fn a_target_may_be_ahead_of_its_source_only_in_a_mesh() {
-    for (topology, wanted) in
-        [(Topology::Mesh, true), (Topology::Chain, false), (Topology::FanIn, false)]
-    {
-        assert_eq!(imagined(topology, &[true; 3]).may_differ(), wanted, "{topology:?}");
+    for (topology, wanted) in [
+        (Topology::Mesh, MayShow::Newer),
+        (Topology::Chain, MayShow::Same),
+        (Topology::FanIn, MayShow::Same),
+    ] {
+        assert_eq!(imagined(topology, &[true; 3]).may_show(), wanted, "{topology:?}");
     }
 }
 
