@@ -2,6 +2,7 @@
 //! each link looks for them at its target.
 
 use super::Replicas;
+use super::compare::MayShow;
 use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker};
 use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
 use crate::clock::{Clock, Nanos};
@@ -52,6 +53,7 @@ impl Beside {
                 .into_iter()
                 .filter(|_| replicas.is_countable(*link))
                 .collect(),
+            may_show: replicas.may_show(*link),
             before: (0..links.len()).filter(|&it| replicas.is_before(links[it], *link)).collect(),
         };
         let work = ReplicationWork {
@@ -62,7 +64,6 @@ impl Beside {
                 every_ns: replicas.plan.marker_every_ns,
                 converge_ns: replicas.plan.converge_timeout_ns,
                 patience_ns: replicas.patience_ns,
-                may_show: replicas.may_show(),
             },
             notices: notices.clone(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
@@ -95,6 +96,7 @@ pub(super) struct LinkJob {
     /// The places that together have as many documents as the target should have in the end; empty
     /// if counts prove nothing.
     pub(super) counted: Vec<usize>,
+    pub(super) may_show: MayShow,
     /// The links that deliver what this one passes on.
     pub(super) before: Vec<usize>,
 }
@@ -128,7 +130,7 @@ impl ReplicationWork {
             let queue = Rc::new(Queue::default());
             queues.push((job.link.source, queue.clone()));
             let counted = job.counted.iter().filter_map(|&place| connect(place)).collect();
-            let ends = Ends { source, target, counted };
+            let ends = Ends { source, target, counted, may_show: job.may_show };
             let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
             let (over, before) = (over.clone(), job.before.clone());
             lookouts.push(spawn_local(async move {
@@ -184,7 +186,8 @@ impl ReplicationWork {
         let (source, target) = (connect(first)?, connect(last)?);
         let queue = Rc::new(Queue::default());
         queues.push((first, queue.clone()));
-        let ends = Ends { source, target, counted: Vec::new() };
+        let (counted, may_show) = (Vec::new(), MayShow::default());
+        let ends = Ends { source, target, counted, may_show };
         let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
         let are_ended = move || over.borrow().iter().all(|it| *it);
         Some(spawn_local(lookout.watch(are_ended)))

@@ -1,6 +1,5 @@
 //! Markers and comparisons, with databases that are lists and servers that copy when a test does.
 
-use super::super::compare::MayShow;
 use super::*;
 use crate::clock::SECOND_NS;
 use crate::driver::{
@@ -159,7 +158,7 @@ impl Replicator for Fake {
 }
 
 pub(in crate::run::replicate) const NO_TIME: Limits =
-    Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS, may_show: MayShow::Same };
+    Limits { every_ns: 5 * MS, converge_ns: 900 * MS, patience_ns: 200 * MS };
 
 pub(in crate::run::replicate) fn notices() -> Arc<Notices> {
     Arc::new(Notices { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) })
@@ -194,7 +193,8 @@ pub(in crate::run::replicate) fn lookout(
 }
 
 pub(in crate::run::replicate) fn ends(source: &Fake, target: &Fake) -> Ends {
-    Ends { source: source.connect(), target: target.connect(), counted: Vec::new() }
+    let (source, target) = (source.connect(), target.connect());
+    Ends { source, target, counted: Vec::new(), may_show: MayShow::Same }
 }
 
 /// Stores markers at the source, and reports them to the link that looks for them.

@@ -41,13 +41,12 @@ pub(super) struct FoundLink {
     pub(super) reason: Option<String>,
 }
 
-/// Time limits in nanoseconds, and what is allowed.
+/// Time limits in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) every_ns: Nanos,
     pub(super) converge_ns: Nanos,
     pub(super) patience_ns: Nanos,
-    pub(super) may_show: MayShow,
 }
 
 /// A marker that was acknowledged.
@@ -100,6 +99,7 @@ pub(super) struct Ends {
     /// The places that together have as many documents as the target should have in the end; empty
     /// if counts prove nothing.
     pub(super) counted: Vec<Box<dyn Replicator>>,
+    pub(super) may_show: MayShow,
 }
 
 /// Looks for the markers of a source at a target.
@@ -351,7 +351,7 @@ impl MarkerLookout {
     async fn compare(&mut self, before: Option<Compared>) -> Option<Compared> {
         let compared = match before {
             None => {
-                let asked = Compared::by(self.limits.may_show);
+                let asked = Compared::by(self.ends.may_show);
                 compare(&mut *self.ends.source, &mut *self.ends.target, asked).await
             }
             Some(mut it) => match it.again(&mut *self.ends.source, &mut *self.ends.target).await {

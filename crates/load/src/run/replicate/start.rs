@@ -168,7 +168,7 @@ impl Replicas {
             let words = || format!("there are {} of {} documents", has.all(), wanted.all());
             return Ok((has != wanted).then(words));
         }
-        let asked = Compared::by(self.may_show());
+        let asked = Compared::by(self.may_show(it.link));
         let Compared { found, wrong, .. } =
             compare(&mut *it.source, &mut *it.target, asked).await?;
         let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
@@ -215,11 +215,17 @@ impl Replicas {
         places[link.target].created && alone
     }
 
-    /// Which revisions a target may show instead of those of its source.
-    pub(super) fn may_show(&self) -> MayShow {
-        if self.state.borrow().found.places.iter().any(|place| !place.created) {
+    /// Which revisions the target of a link may show instead of those of its source.
+    pub(super) fn may_show(&self, link: Link) -> MayShow {
+        let places = &self.state.borrow().found.places;
+        let sources = self.plan.sources_of(link.target);
+        let is_mesh = self.plan.topology == Topology::Mesh;
+        // Documents of the same name may come from several sides.
+        let is_mixed = is_mesh || sources.len() > 1;
+        let had_documents = |place: usize| !places[place].created;
+        if had_documents(link.target) || is_mixed && sources.into_iter().any(had_documents) {
             MayShow::Preferred
-        } else if self.plan.topology == Topology::Mesh {
+        } else if is_mesh {
             MayShow::Newer
         } else {
             MayShow::Same

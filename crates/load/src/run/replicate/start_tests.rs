@@ -86,20 +86,30 @@ fn counts_are_compared_where_they_prove_something() {
         let replicas = imagined(topology, &created);
         assert_eq!(replicas.counted(link), counted, "{topology:?}");
         assert_eq!(replicas.is_countable(link), is_countable, "{topology:?}, {created:?}");
-        let is_new = created == [true; 3];
-        let may_show = if is_new { MayShow::Same } else { MayShow::Preferred };
-        assert_eq!(replicas.may_show(), may_show, "what was there may be preferred: {created:?}");
     }
 }
 
+/// What a new target shows comes from its source, unless there are others, or it is a mesh.
 #[test]
-fn a_target_may_be_ahead_of_its_source_only_in_a_mesh() {
-    for (topology, wanted) in [
-        (Topology::Mesh, MayShow::Newer),
-        (Topology::Chain, MayShow::Same),
-        (Topology::FanIn, MayShow::Same),
+fn what_was_there_before_matters_only_where_it_can_get_to() {
+    use MayShow::{Newer, Preferred, Same};
+    for (topology, created, link, wanted) in [
+        (Topology::FanOut, [true, true, true], link(0, 2), Same),
+        (Topology::FanOut, [false, true, true], link(0, 2), Same),
+        (Topology::FanOut, [false, false, true], link(0, 2), Same),
+        (Topology::FanOut, [true, true, false], link(0, 2), Preferred),
+        (Topology::Chain, [true, true, true], link(1, 2), Same),
+        (Topology::Chain, [false, false, true], link(1, 2), Same),
+        (Topology::Chain, [true, false, true], link(0, 1), Preferred),
+        (Topology::FanIn, [true, true, true], link(1, 2), Same),
+        (Topology::FanIn, [false, true, true], link(1, 2), Preferred),
+        (Topology::FanIn, [true, true, false], link(1, 2), Preferred),
+        (Topology::Mesh, [true, true, true], link(0, 1), Newer),
+        (Topology::Mesh, [false, true, true], link(1, 2), Preferred),
+        (Topology::Mesh, [true, true, false], link(0, 2), Preferred),
     ] {
-        assert_eq!(imagined(topology, &[true; 3]).may_show(), wanted, "{topology:?}");
+        let may_show = imagined(topology, &created).may_show(link);
+        assert_eq!(may_show, wanted, "{topology:?}, {created:?}, {link:?}");
     }
 }
 
