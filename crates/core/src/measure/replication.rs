@@ -122,7 +122,8 @@ pub struct ReplicationLink {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// The number of documents that were looked up.
+    /// The number of documents that were looked up, and of those that the source counts but does
+    /// not list, which are missing.
     pub documents: u64,
     /// The number of documents that the target does not have.
     pub missing: u64,

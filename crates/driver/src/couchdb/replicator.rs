@@ -135,16 +135,14 @@ impl CouchReplicator {
         Ok(unknown)
     }
 
-    async fn page_after(&mut self, after: &str) -> Result<ReplicatedPage, AdminError> {
+    async fn page_after(&mut self, after: &str) -> Result<ReplicatedPage, TargetError> {
         let since = if after.is_empty() { "0" } else { after };
         let rest = format!("/_changes?limit={PAGE}&since={}", encode_segment(since));
         let (_, answer) = self.ask_database(&[200], "GET", &rest, None).await?;
-        let rows = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let next = match &answer["last_seq"] {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        Ok(ReplicatedPage { documents: rows.iter().filter_map(of_change).collect(), next })
+        of_changes(&answer).ok_or_else(|| {
+            let (server, path) = (&self.server, &self.path);
+            TargetError(format!("{server} answers GET {path}/_changes without results"))
+        })
     }
 
     async fn delete(&mut self, documents: &[(String, String)]) -> Result<u64, AdminError> {
@@ -248,6 +246,16 @@ fn of_row(row: &Value) -> Option<Replicated> {
     })
 }
 
+/// Reads an answer of `_changes`; `None` if it is something else.
+fn of_changes(answer: &Value) -> Option<ReplicatedPage> {
+    let documents = answer["results"].as_array()?.iter().filter_map(of_change).collect();
+    let next = match &answer["last_seq"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(ReplicatedPage { documents, next })
+}
+
 /// Reads a row of `_changes`.
 fn of_change(row: &Value) -> Option<Replicated> {
     Some(Replicated {
@@ -331,7 +339,7 @@ impl Replicator for CouchReplicator {
     }
 
     fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>> {
-        Box::pin(async { Ok(self.page_after(after).await?) })
+        Box::pin(self.page_after(after))
     }
 }
 
@@ -383,6 +391,11 @@ mod tests {
         assert_eq!(of_row(&json!({ "key": "b", "error": "not_found" })), None);
         let change =
             json!({ "seq": "1-g", "id": "a", "changes": [{ "rev": "2-x" }], "deleted": true });
-        assert_eq!(of_change(&change), Some(deleted));
+        assert_eq!(of_change(&change), Some(deleted.clone()));
+        let page = ReplicatedPage { documents: vec![deleted], next: "7-g".to_owned() };
+        assert_eq!(of_changes(&json!({ "results": [change], "last_seq": "7-g" })), Some(page));
+        let end = ReplicatedPage { documents: Vec::new(), next: "9".to_owned() };
+        assert_eq!(of_changes(&json!({ "results": [], "last_seq": 9 })), Some(end));
+        assert_eq!(of_changes(&json!({ "last_seq": 9 })), None, "it does not say that it is empty");
     }
 }

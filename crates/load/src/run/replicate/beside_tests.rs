@@ -17,11 +17,13 @@ pub(in crate::run::replicate) struct Database {
     pub(in crate::run::replicate) documents: BTreeMap<String, Replicated>,
     /// Revisions that it has and does not show.
     pub(in crate::run::replicate) hidden: Vec<String>,
+    /// Documents that its list of changes leaves out.
+    pub(in crate::run::replicate) unlisted: Vec<String>,
     refusal: Option<&'static str>,
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
     pub(in crate::run::replicate) looks: Vec<Vec<String>>,
-    counts: u32,
+    pub(in crate::run::replicate) counts: u32,
     asked: u32,
 }
 
@@ -151,7 +153,8 @@ impl Replicator for Fake {
     fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>> {
         self.answer(|it| {
             let begin: usize = after.parse().unwrap_or(0);
-            let documents: Vec<_> = it.documents.values().skip(begin).take(2).cloned().collect();
+            let listed = it.documents.values().filter(|one| !it.unlisted.contains(&one.id));
+            let documents: Vec<_> = listed.skip(begin).take(2).cloned().collect();
             ReplicatedPage { next: (begin + documents.len()).to_string(), documents }
         })
     }

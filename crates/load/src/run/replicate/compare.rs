@@ -9,6 +9,8 @@ pub(super) struct Compared {
     pub(super) found: Comparison,
     /// As the source showed them first.
     pub(super) wrong: Vec<Replicated>,
+    /// Documents that the source counts and does not list. They count as missing.
+    pub(super) unlisted: u64,
     may_show: MayShow,
 }
 
@@ -54,6 +56,13 @@ impl Compared {
     /// An empty comparison.
     pub(super) fn by(may_show: MayShow) -> Self {
         Self { may_show, ..Self::default() }
+    }
+
+    /// Notes that the source has this many documents that it does not list.
+    pub(super) const fn add_unlisted(&mut self, documents: u64) {
+        self.unlisted += documents;
+        self.found.documents += documents;
+        self.found.missing += documents;
     }
 
     /// Looks for `documents` of the source at the target.

@@ -349,20 +349,32 @@ impl MarkerLookout {
 
     /// Compares everything the first time, and afterwards looks again for what was wrong.
     async fn compare(&mut self, before: Option<Compared>) -> Option<Compared> {
-        let compared = match before {
-            None => {
-                let asked = Compared::by(self.ends.may_show);
-                compare(&mut *self.ends.source, &mut *self.ends.target, asked).await
+        match before {
+            Some(mut it) if it.unlisted == 0 => {
+                let looked = it.again(&mut *self.ends.source, &mut *self.ends.target).await;
+                self.answered(looked);
+                Some(it)
             }
-            Some(mut it) => match it.again(&mut *self.ends.source, &mut *self.ends.target).await {
-                Ok(()) => Ok(it),
-                Err(error) => {
-                    self.answered::<()>(Err(error));
-                    return Some(it);
-                }
-            },
-        };
-        self.answered(compared)
+            before => {
+                let compared = self.compare_all().await;
+                self.answered(compared).or(before)
+            }
+        }
+    }
+
+    /// Compares everything that the source lists. What it only counts is missing, unless the target
+    /// has as many documents as it should.
+    async fn compare_all(&mut self) -> Result<Compared, TargetError> {
+        let Ends { source, target, counted, may_show } = &mut self.ends;
+        let asked = Compared::by(*may_show);
+        let mut compared = compare(&mut **source, &mut **target, asked).await?;
+        if !counted.is_empty() {
+            let unlisted = source.count().await?.all().saturating_sub(compared.found.documents);
+            if unlisted > 0 && target.count().await? != count_all(counted).await? {
+                compared.add_unlisted(unlisted);
+            }
+        }
+        Ok(compared)
     }
 
     /// Determines what is missing when the time is up.

@@ -7,6 +7,7 @@ use crate::driver::DocumentCount;
 use crate::measure::LinkEnd;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::task::spawn_local;
 
 const MS: Nanos = 1_000_000;
 
@@ -96,6 +97,52 @@ fn a_target_with_too_few_documents_is_compared_after_a_while() {
     assert!(took_ns >= 2_250 * MS, "half of 1.5 s, and 1.5 s: {took_ns}");
     let seen = found.markers.over_time.iter().map(|it| it.markers).sum::<u64>();
     assert_eq!((found.markers.unseen, seen), (0, 1));
+}
+
+/// The replication reads the same list of changes as the comparison: what is not in it is neither
+/// copied nor compared.
+#[test]
+fn what_the_source_counts_and_does_not_list_is_missing_unless_the_target_has_as_many() {
+    let has = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    // What the target has, whether the source lists everything later, and how it ends.
+    for (there, heals, end) in [
+        (has(&["a", "m"]), false, LinkEnd::Lost),
+        (has(&["a", "b", "m"]), false, LinkEnd::Converged),
+        // With documents of its own, it has more than it should, and still not all.
+        (has(&["a", "m", "x", "y"]), false, LinkEnd::Lost),
+        (has(&["a", "m", "x", "y"]), true, LinkEnd::Converged),
+    ] {
+        let source = Fake::with(&[("a", "1-a"), ("b", "1-a"), ("m", "1-a")]);
+        let target = Fake::default();
+        there.iter().for_each(|id| target.put(id, "1-a"));
+        source.0.borrow_mut().unlisted = has(&["b"]);
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let mut limits = NO_TIME;
+        limits.converge_ns = 6_000 * MS;
+        let mut ends = ends(&source, &target);
+        ends.counted = vec![source.connect()];
+        let acknowledged = Clock::system().now();
+        queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(async {
+            let looking = spawn_local(lookout.go_on(|| true));
+            // The second time, it is counted because something was not listed.
+            while heals && target.0.borrow().counts < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            if heals {
+                source.0.borrow_mut().unlisted.clear();
+                target.put("b", "1-a");
+            }
+            looking.await.unwrap()
+        });
+        assert_eq!(found.end, end, "{there:?}");
+        let missing = u64::from(end == LinkEnd::Lost);
+        let listed = if there.len() == 3 { 2 } else { 3 };
+        let numbers = found.comparison.map(|it| (it.documents, it.missing));
+        assert_eq!(numbers, Some((listed, missing)), "{there:?}");
+    }
 }
 
 /// A marker that never comes does not hide that everything else has.
