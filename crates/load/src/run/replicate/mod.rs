@@ -246,6 +246,10 @@ impl Replicas {
                     (answer.written, answer.write_failures);
             }
             Err(error) => {
+                // Nobody says that it is running.
+                if link.end == LinkEnd::Lost {
+                    link.end = LinkEnd::Behind;
+                }
                 link.reason.get_or_insert_with(|| error.to_string());
             }
         }

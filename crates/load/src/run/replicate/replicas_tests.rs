@@ -4,7 +4,7 @@
 use super::{Replicas, State, job_name};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{
-    Existing, Opening, ReplicationPhase, ReplicationState, TargetAsked, TargetPlan,
+    Existing, Opening, ReplicationPhase, ReplicationState, TargetAsked, TargetError, TargetPlan,
 };
 use crate::engine::{Stop, StopReason};
 use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
@@ -381,16 +381,23 @@ fn without_a_plan_for_it_there_is_no_replication() {
 #[test]
 fn the_last_state_of_a_replication_decides_whether_anything_may_still_come() {
     for (end, phase, wanted) in [
-        (LinkEnd::Lost, ReplicationPhase::Running, LinkEnd::Lost),
-        (LinkEnd::Lost, ReplicationPhase::Failing, LinkEnd::Behind),
-        (LinkEnd::Converged, ReplicationPhase::Failing, LinkEnd::Converged),
-        (LinkEnd::Gone, ReplicationPhase::Failed, LinkEnd::Gone),
+        (LinkEnd::Lost, Some(ReplicationPhase::Running), LinkEnd::Lost),
+        (LinkEnd::Lost, Some(ReplicationPhase::Failing), LinkEnd::Behind),
+        (LinkEnd::Converged, Some(ReplicationPhase::Failing), LinkEnd::Converged),
+        (LinkEnd::Gone, Some(ReplicationPhase::Failed), LinkEnd::Gone),
+        // Its server is down.
+        (LinkEnd::Lost, None, LinkEnd::Behind),
+        (LinkEnd::Converged, None, LinkEnd::Converged),
     ] {
         let replicas = imagined(Topology::FanOut, &[true; 2]);
         replicas.state.borrow_mut().found.links[0].end = end;
-        let state = ReplicationState { phase, ..ReplicationState::default() };
-        replicas.note_state(0, Ok(state));
-        assert_eq!(replicas.state.borrow().found.links[0].end, wanted, "{end:?}, {phase:?}");
+        let state = |phase| ReplicationState { phase, ..ReplicationState::default() };
+        let asked = phase.map(state).ok_or_else(|| TargetError("it is down".to_owned()));
+        let reason = asked.as_ref().err().map(ToString::to_string);
+        replicas.note_state(0, asked);
+        let noted = replicas.state.borrow();
+        let link = &noted.found.links[0];
+        assert_eq!((link.end, &link.reason), (wanted, &reason), "{end:?}, {phase:?}");
     }
 }
 
