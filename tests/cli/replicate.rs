@@ -169,7 +169,7 @@ fn a_document_that_is_lost_on_the_way_is_found_and_named() {
         }
         Deed::Pass
     });
-    let more = ["--mix", "create=1", "--converge-timeout", "9s"];
+    let more = ["--mix", "create=1", "--converge-timeout", "30s"];
     let run = measure(words(&[&source.url, &relay.url], &more));
     let link = &links(&run)[0];
     let id = lost.lock().expect("no panic").clone().expect("a document");
@@ -204,7 +204,7 @@ fn what_is_deleted_at_the_target_is_found_and_named_in_the_end() {
         }
         Deed::Pass
     });
-    let more = ["--mix", "read=1", "--converge-timeout", "9s"];
+    let more = ["--mix", "read=1", "--converge-timeout", "30s"];
     let run = measure(words(&[&source.url, &relay.url], &more));
     let (_, id) = victim.lock().expect("no panic").clone().expect("a document");
     let link = &links(&run)[0];

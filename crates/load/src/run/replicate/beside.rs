@@ -3,7 +3,7 @@
 
 use super::Replicas;
 use super::compare::MayShow;
-use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker};
+use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker, quiet_ns};
 use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Driver, Replicator, scratch_name};
@@ -64,6 +64,7 @@ impl Beside {
                 every_ns: replicas.plan.marker_every_ns,
                 converge_ns: replicas.plan.converge_timeout_ns,
                 patience_ns: replicas.patience_ns,
+                quiet_ns: quiet_ns(replicas.plan.converge_timeout_ns),
             },
             notices: notices.clone(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,

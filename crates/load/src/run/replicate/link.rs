@@ -24,10 +24,13 @@ const PAUSE_SHARE: u64 = 10;
 const RETRY_NS: Nanos = SECOND_NS / 10;
 /// The most markers looked for in one request: this many of the oldest, and as many of the newest.
 const AT_ONCE: usize = 500;
-/// How long nothing more may arrive before what is missing counts as lost, in nanoseconds, ...
-const QUIET_NS: Nanos = 30 * SECOND_NS;
-/// ... or this part of the time allowed.
+/// How long nothing more may arrive before what is missing counts as lost, in nanoseconds: CouchDB
+/// waits up to 30 s for an answer before it sends a request of a replication again, ...
+const QUIET_NS: Nanos = 60 * SECOND_NS;
+/// ... or this part of the time allowed, ...
 const QUIET_SHARE: u64 = 3;
+/// ... but not less, since a replication pauses for seconds between several attempts.
+const LEAST_QUIET_NS: Nanos = 10 * SECOND_NS;
 /// How long the last comparison may take once the time is up, in nanoseconds.
 const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
 
@@ -47,6 +50,13 @@ pub(super) struct Limits {
     pub(super) every_ns: Nanos,
     pub(super) converge_ns: Nanos,
     pub(super) patience_ns: Nanos,
+    /// How long nothing more may arrive before what is missing counts as lost.
+    pub(super) quiet_ns: Nanos,
+}
+
+/// How long nothing more may arrive if a target may take so long to catch up.
+pub(super) fn quiet_ns(converge_ns: Nanos) -> Nanos {
+    (converge_ns / QUIET_SHARE).clamp(LEAST_QUIET_NS, QUIET_NS)
 }
 
 /// A marker that was acknowledged.
@@ -292,7 +302,7 @@ impl MarkerLookout {
     /// After the load: waits until the target has caught up, or the time is up.
     async fn settle(&mut self, over_at: Nanos, are_ended: impl Fn() -> bool) -> Settled {
         let until = over_at.saturating_add(self.limits.converge_ns);
-        let quiet_ns = QUIET_NS.min(self.limits.converge_ns / QUIET_SHARE);
+        let quiet_ns = self.limits.quiet_ns;
         let mut quiet = Quiet::default();
         let mut compared: Option<Compared> = None;
         loop {

@@ -1,7 +1,7 @@
 //! How often a link looks, and how it ends if markers or documents do not come.
 
 use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
-use super::{MarkerLookout, Queue, Quiet, SentMarker, seconds};
+use super::{MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::DocumentCount;
 use crate::measure::LinkEnd;
@@ -73,6 +73,34 @@ fn it_is_quiet_since_the_last_change() {
     }
 }
 
+/// A replication may pause for some seconds between several attempts, and for 30 s if a request is
+/// not answered.
+#[test]
+fn what_a_replication_tries_again_is_not_lost_meanwhile() {
+    for (converge_s, quiet_s) in [(0, 10), (6, 10), (30, 10), (90, 30), (600, 60), (7_200, 60)] {
+        assert_eq!(quiet_ns(converge_s * SECOND_NS), quiet_s * SECOND_NS, "{converge_s} s");
+    }
+}
+
+/// It is behind until nothing has arrived for long enough, and lost then.
+#[test]
+fn what_is_missing_when_the_time_is_up_is_lost_only_after_a_while() {
+    for (quiet_ms, end) in [(10_000, LinkEnd::Behind), (50, LinkEnd::Lost)] {
+        let (source, target) = (Fake::with(&[("a", "1-a"), ("m", "1-m")]), Fake::default());
+        target.put("m", "1-m");
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let mut limits = NO_TIME;
+        (limits.converge_ns, limits.quiet_ns) = (1_000 * MS, quiet_ms * MS);
+        let acknowledged = Clock::system().now();
+        queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+        let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        assert_eq!(found.end, end, "{quiet_ms} ms");
+        assert_eq!(found.comparison.map(|it| it.examples), Some(vec!["a".to_owned()]));
+    }
+}
+
 /// The documents of a target whose number stays wrong are compared after half of the time in which
 /// nothing more arrives; what is missing then has the whole of it to come.
 #[test]
@@ -81,7 +109,7 @@ fn a_target_with_too_few_documents_is_compared_after_a_while() {
     let target = Fake::with(&[("a", "1-a"), ("m", "1-m")]);
     let (queue, notices) = (Rc::new(Queue::default()), notices());
     let mut limits = NO_TIME;
-    limits.converge_ns = 4_500 * MS;
+    (limits.converge_ns, limits.quiet_ns) = (30 * SECOND_NS, 1_500 * MS);
     let mut ends = ends(&source, &target);
     ends.counted = vec![source.connect()];
     let clock = Clock::system();
@@ -118,7 +146,7 @@ fn what_the_source_counts_and_does_not_list_is_missing_unless_the_target_has_as_
         source.0.borrow_mut().unlisted = has(&["b"]);
         let (queue, notices) = (Rc::new(Queue::default()), notices());
         let mut limits = NO_TIME;
-        limits.converge_ns = 6_000 * MS;
+        (limits.converge_ns, limits.quiet_ns) = (60 * SECOND_NS, 2_000 * MS);
         let mut ends = ends(&source, &target);
         ends.counted = vec![source.connect()];
         let acknowledged = Clock::system().now();
