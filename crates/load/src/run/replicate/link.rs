@@ -177,7 +177,9 @@ impl MarkerLookout {
             loop {
                 self.receive();
                 let last = are_ended();
-                if !self.outstanding.is_empty() {
+                if last {
+                    self.look_on().await;
+                } else if !self.outstanding.is_empty() {
                     self.look().await;
                 }
                 if last || self.is_last_seen && self.outstanding.is_empty() {
@@ -257,6 +259,16 @@ impl MarkerLookout {
         });
     }
 
+    /// Looks as long as that finds any: those between the oldest and the newest get their turn once
+    /// enough of these have been seen.
+    async fn look_on(&mut self) {
+        let mut before = usize::MAX;
+        while (1..before).contains(&self.outstanding.len()) {
+            before = self.outstanding.len();
+            self.look().await;
+        }
+    }
+
     /// Notes whether there was a response.
     fn answered<T>(&mut self, answer: Result<T, TargetError>) -> Option<T> {
         match answer {
@@ -307,9 +319,7 @@ impl MarkerLookout {
         let mut compared: Option<Compared> = None;
         loop {
             self.receive();
-            if !self.outstanding.is_empty() {
-                self.look().await;
-            }
+            self.look_on().await;
             let asked_at = self.clock.now();
             if self.is_last_seen && are_ended() {
                 let before = compared.as_ref().map(|it| it.found.wrong());

@@ -73,6 +73,36 @@ fn it_is_quiet_since_the_last_change() {
     }
 }
 
+/// One look is for the oldest and the newest of many.
+#[test]
+fn all_markers_that_are_there_are_seen_before_the_end() {
+    for (written, lost) in [(2_600, 0), (2_600, 700)] {
+        let (source, target) = (Fake::default(), Fake::default());
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let acknowledged = Clock::system().now();
+        for number in 0..written {
+            let id = format!("m_{number:05}");
+            source.put(&id, "1-m");
+            // The first ones never arrive.
+            if number >= lost {
+                target.put(&id, "1-m");
+            }
+            let is_last = number + 1 == written;
+            queue.push(SentMarker { id, number, acknowledged, is_last });
+        }
+        let mut limits = NO_TIME;
+        limits.converge_ns = 100 * MS;
+        let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        let (markers, end) = (found.markers, found.end);
+        assert_eq!((markers.written, markers.unseen), (written, lost));
+        assert_eq!(end, if lost == 0 { LinkEnd::Converged } else { LinkEnd::Behind });
+        let looks = &target.0.borrow().looks;
+        assert!(looks.iter().all(|ids| ids.len() <= 1_000), "no request is for more");
+    }
+}
+
 /// A replication may pause for some seconds between several attempts, and for 30 s if a request is
 /// not answered.
 #[test]
