@@ -101,6 +101,10 @@ pub struct ReplicationLink {
     /// The server's reason for its failure, or the reason nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether its server said at the end of the run that it had failed, for good or until the next
+    /// attempt.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failed: bool,
     /// The number of documents that it has written, as counted by its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents_written: Option<u64>,

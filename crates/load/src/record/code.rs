@@ -88,7 +88,7 @@ pub enum Code {
     Compaction,
     /// Acknowledged probes never became visible.
     NotVisible,
-    /// A replication target did not catch up in time, or refused documents.
+    /// A replication failed, or its target did not catch up in time, or refused documents.
     NotReplicated,
     /// Probes could not be written or looked for.
     ProbesFailed,

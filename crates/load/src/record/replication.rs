@@ -91,6 +91,16 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
                 _ => warn(Code::NotReplicated, words),
             }
         }
+        if link.failed && link.end == LinkEnd::Converged {
+            // In a mesh, everything may have come by another way.
+            let state = link.state.as_deref().unwrap_or("failed");
+            let reason = link.reason.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+            let message = format!(
+                "replication {name}: the target has everything, but its server calls the \
+                 replication {state}{reason}"
+            );
+            warn(Code::NotReplicated, message);
+        }
         if let Some(refused @ 1..) = link.write_failures {
             let refused = grouped(refused);
             let message = format!("replication {name}: the target refused {refused} documents");

@@ -367,6 +367,15 @@ fn what_replication_left_undone_is_reported_with_its_links() {
     let refused = messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(3));
     assert_eq!(refused, [format!("{link}: the target refused 3 documents")]);
     assert_eq!(messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(0)), none);
+    let failed = |it: &mut Replication| {
+        (it.links[0].failed, it.links[0].state) = (true, Some("failed".to_owned()));
+        it.links[0].reason = Some("no such user".to_owned());
+    };
+    let words = "the target has everything, but its server calls the replication failed: no such \
+                 user";
+    assert_eq!(messages_of(Code::NotReplicated, failed), [format!("{link}: {words}")]);
+    let running = |it: &mut Replication| it.links[0].state = Some("running".to_owned());
+    assert_eq!(messages_of(Code::NotReplicated, running), none);
     let left = messages_of(Code::NotRemoved, |it| {
         it.markers_left = 4;
         it.left = vec!["the database x".to_owned()];

@@ -240,6 +240,8 @@ impl Replicas {
                 if link.end == LinkEnd::Lost && answer.phase != ReplicationPhase::Running {
                     link.end = LinkEnd::Behind;
                 }
+                link.failed =
+                    matches!(answer.phase, ReplicationPhase::Failing | ReplicationPhase::Failed);
                 link.state = Some(answer.name);
                 link.reason = answer.reason.or(link.reason.take());
                 (link.documents_written, link.write_failures) =

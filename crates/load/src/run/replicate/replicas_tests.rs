@@ -398,6 +398,8 @@ fn the_last_state_of_a_replication_decides_whether_anything_may_still_come() {
         let noted = replicas.state.borrow();
         let link = &noted.found.links[0];
         assert_eq!((link.end, &link.reason), (wanted, &reason), "{end:?}, {phase:?}");
+        let failed = [Some(ReplicationPhase::Failing), Some(ReplicationPhase::Failed)];
+        assert_eq!(link.failed, failed.contains(&phase), "{end:?}, {phase:?}");
     }
 }
 
