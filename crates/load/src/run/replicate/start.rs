@@ -35,6 +35,12 @@ struct Filling {
     sources: Vec<Box<dyn Replicator>>,
     source: Box<dyn Replicator>,
     target: Box<dyn Replicator>,
+    /// Whether everything at the target comes from this source.
+    is_alone: bool,
+    /// What the sources had at first, ...
+    wanted: Option<DocumentCount>,
+    /// ... and the first comparison, if counts prove nothing. Others may go on writing.
+    compared: Option<Compared>,
     is_done: bool,
 }
 
@@ -119,7 +125,18 @@ impl Replicas {
                 sources.push(self.connect(place)?);
             }
             let (source, target) = (self.connect(link.source)?, self.connect(link.target)?);
-            pending.push(Filling { number, link, sources, source, target, is_done: false });
+            let is_new = self.state.borrow().found.places[link.target].created;
+            pending.push(Filling {
+                number,
+                link,
+                is_alone: is_new && sources.len() == 1,
+                sources,
+                source,
+                target,
+                wanted: None,
+                compared: None,
+                is_done: false,
+            });
         }
         loop {
             for at in 0..pending.len() {
@@ -168,9 +185,22 @@ impl Replicas {
             let words = || format!("there are {} of {} documents", has.all(), wanted.all());
             return Ok((has != wanted).then(words));
         }
-        let asked = Compared::by(self.may_show(it.link));
-        let Compared { found, wrong, .. } =
-            compare(&mut *it.source, &mut *it.target, asked).await?;
+        // Comparing is much more work than counting.
+        let least = it.wanted.get_or_insert(wanted).all().min(wanted.all());
+        if it.is_alone && has.all() < least {
+            return Ok(Some(format!("there are {} of {least} documents", has.all())));
+        }
+        let compared = match it.compared.take() {
+            Some(mut before) => {
+                before.again(&mut *it.source, &mut *it.target).await?;
+                before
+            }
+            None => {
+                let asked = Compared::by(self.may_show(it.link));
+                compare(&mut *it.source, &mut *it.target, asked).await?
+            }
+        };
+        let Compared { found, wrong, .. } = it.compared.insert(compared);
         let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
         Ok((!wrong.is_empty()).then(words))
     }
@@ -206,13 +236,12 @@ impl Replicas {
         }
     }
 
-    /// Whether equal counts prove that the target of a link has everything: it had no documents of
-    /// its own.
+    /// Whether equal counts prove that the target of a link has everything: the run has created it
+    /// and all databases from which documents reach it, so nobody else writes to them.
     pub(super) fn is_countable(&self, link: Link) -> bool {
         let places = &self.state.borrow().found.places;
-        let sources = self.counted(link);
-        let alone = sources.len() == 1 || sources.iter().all(|&place| places[place].created);
-        places[link.target].created && alone
+        let mut before = (0..places.len()).filter(|&place| self.reaches(place, link.target));
+        before.all(|place| places[place].created)
     }
 
     /// Which revisions the target of a link may show instead of those of its source.

@@ -76,9 +76,13 @@ fn only_a_link_of_a_chain_waits_for_the_one_before() {
 fn counts_are_compared_where_they_prove_something() {
     for (topology, created, link, counted, is_countable) in [
         (Topology::FanOut, [true, true, true], link(0, 2), vec![0], true),
-        (Topology::FanOut, [false, true, true], link(0, 2), vec![0], true),
+        // Others may write to a source that was there before.
+        (Topology::FanOut, [false, true, true], link(0, 2), vec![0], false),
+        (Topology::FanOut, [true, false, true], link(0, 2), vec![0], true),
         (Topology::FanOut, [true, true, false], link(0, 2), vec![0], false),
         (Topology::Chain, [true, true, true], link(1, 2), vec![1], true),
+        (Topology::Chain, [false, true, true], link(1, 2), vec![1], false),
+        (Topology::Chain, [true, true, false], link(0, 1), vec![0], true),
         (Topology::FanIn, [true, true, true], link(1, 2), vec![0, 1], true),
         (Topology::FanIn, [true, false, true], link(0, 2), vec![0, 1], false),
         (Topology::FanIn, [true, true, false], link(0, 2), vec![0, 1], false),
@@ -249,4 +253,54 @@ fn what_a_target_with_documents_of_its_own_lacks_is_found_by_comparing() {
     hasty.replicate.as_mut().unwrap().converge_timeout_ns = 50 * MS;
     let message = refusal(&opened(&hasty));
     assert!(message.contains(" within 0.05 s: 2 of 3 documents are missing; its "), "{message}");
+}
+
+/// From a database that was there before to a new one. Returns the name of the latter, too.
+fn from_existing(couch: &Couch) -> (Replicas, String) {
+    let mut spec = with_existing(couch, &["a", ""]);
+    spec.replicate.as_mut().unwrap().converge_timeout_ns = 2 * SECOND_NS;
+    let replicas = opened(&spec);
+    let target = replicas.state.borrow().found.places[1].database.clone();
+    (replicas, target)
+}
+
+/// A source to which others write has more documents each time it is counted.
+#[test]
+fn a_source_to_which_others_write_is_waited_for_as_it_was_at_first() {
+    for comes in [true, false] {
+        let couch = Couch::start();
+        couch.put("a", "1", "1-x");
+        couch.put("a", "2", "1-x");
+        let (replicas, target) = from_existing(&couch);
+        couch.lag(&target, if comes { 2 } else { u32::MAX });
+        let count = |documents: u64| (200, json!({ "doc_count": documents, "doc_del_count": 0 }));
+        couch.instead("GET /a", &(2..1_000).map(count).collect::<Vec<_>>());
+        if comes {
+            assert_eq!(filled(&replicas), [2]);
+        } else {
+            let message = refusal(&replicas);
+            assert!(message.contains(" within 2 s: there are 0 of 2 documents; "), "{message}");
+        }
+    }
+}
+
+/// Each comparison would find others that have not arrived yet.
+#[test]
+fn what_others_write_to_the_source_during_the_comparison_need_not_arrive() {
+    let couch = Couch::start();
+    couch.put("a", "1", "1-x");
+    couch.put("b", "own", "1-x");
+    couch.lag("b", 2);
+    let mut spec = with_existing(&couch, &["a", "b"]);
+    spec.replicate.as_mut().unwrap().converge_timeout_ns = 2 * SECOND_NS;
+    let replicas = opened(&spec);
+    let changes = |ids: &[&str]| {
+        let row = |id: &&str| json!({ "id": id, "changes": [{ "rev": "1-x" }] });
+        let rows: Vec<_> = ids.iter().map(row).collect();
+        (200, json!({ "results": rows, "last_seq": "1" }))
+    };
+    let all = "GET /a/_changes?limit=1000&since=";
+    couch.instead(&format!("{all}0"), &[changes(&["1"]), changes(&["1", "2"])]);
+    couch.instead(&format!("{all}1"), &[changes(&[])]);
+    assert_eq!(filled(&replicas), [2]);
 }
