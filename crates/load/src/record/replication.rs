@@ -73,7 +73,9 @@ fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
             "replication {name} did not catch up in time: at the target, {missing}{state}{reason}"
         )),
         LinkEnd::Gone => {
-            Some(format!("replication {name}: a server no longer answers, so {missing}{reason}"))
+            Some(format!(
+                "replication {name}: a server no longer answers in time, so {missing}{reason}"
+            ))
         }
     }
 }
