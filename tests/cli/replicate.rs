@@ -246,6 +246,42 @@ fn a_target_that_goes_away_in_the_middle_is_reported_and_the_load_goes_on() {
 }
 
 #[test]
+fn a_link_of_a_mesh_that_failed_is_named_though_everything_came_by_another_way() {
+    let Some((one, two)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let (dead, asked) = (Mutex::new(None::<String>), AtomicU64::new(0));
+    // The first replication from the third database never begins; its server says so in the end.
+    let relay = Relay::before(&two, move |request| {
+        let mut dead = dead.lock().expect("no panic");
+        let path = request.head.split_whitespace().nth(1).unwrap_or_default();
+        if dead.is_none() && request.is("PUT /_replicator/") {
+            *dead = path.rsplit('/').next().map(str::to_owned);
+            return Deed::Answer(201, json!({ "ok": true, "id": "a", "rev": "1-a" }));
+        }
+        if !dead.as_ref().is_some_and(|name| path.contains(name)) {
+            return Deed::Pass;
+        }
+        if !request.is("GET /_scheduler/") {
+            return Deed::Answer(404, json!({ "error": "not_found", "reason": "missing" }));
+        }
+        let failed = json!({ "state": "failed", "info": { "error": "you may not write" } });
+        let is_first = asked.fetch_add(1, Ordering::SeqCst) == 0;
+        Deed::Answer(200, if is_first { json!({ "state": "running" }) } else { failed })
+    });
+    let targets = [&one.url[..], &one.url, &relay.url];
+    let run = ended_well(measure(words(&targets, &["--topology", "mesh", "--push"])));
+    for link in links(&run) {
+        assert_eq!(link["end"], "converged", "{link}");
+        let is_dead = number(&link["source"]) == 2 && number(&link["target"]) == 0;
+        assert_eq!(link["failed"] == true, is_dead, "{link}");
+    }
+    let warned = "has everything, but its server calls the replication failed: you may not write";
+    let warnings = run.record["warnings"].to_string();
+    assert!(warnings.contains(warned), "{warnings}");
+    left_nothing(&one);
+    left_nothing(&two);
+}
+
+#[test]
 fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     // PouchDB Server never learns of the replication: it creates the databases of a replication
