@@ -110,13 +110,15 @@ impl CouchReplicator {
         drop_job(&mut self.admin, name).await
     }
 
-    async fn rows_of(&mut self, ids: &[String]) -> Result<Vec<Option<Replicated>>, AdminError> {
+    async fn rows_of(&mut self, ids: &[String]) -> Result<Vec<Option<Replicated>>, TargetError> {
         let mut found = Vec::with_capacity(ids.len());
         for keys in ids.chunks(PAGE) {
             let body = json!({ "keys": keys });
             let (_, answer) = self.ask_database(&[200], "POST", "/_all_docs", Some(&body)).await?;
-            let rows = answer["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
-            found.extend((0..keys.len()).map(|place| rows.get(place).and_then(of_row)));
+            found.extend(of_rows(&answer, keys.len()).ok_or_else(|| {
+                let (server, path) = (&self.server, &self.path);
+                TargetError(format!("{server} answers POST {path}/_all_docs without rows for all"))
+            })?);
         }
         Ok(found)
     }
@@ -236,6 +238,12 @@ fn of_document(stored: &Value) -> ReplicationState {
     }
 }
 
+/// Reads an answer of `_all_docs` for so many documents; `None` if it is something else.
+fn of_rows(answer: &Value, count: usize) -> Option<Vec<Option<Replicated>>> {
+    let rows = answer["rows"].as_array().filter(|rows| rows.len() == count)?;
+    Some(rows.iter().map(of_row).collect())
+}
+
 /// Reads a row of `_all_docs`; `None` if the document does not exist.
 fn of_row(row: &Value) -> Option<Replicated> {
     let value = &row["value"];
@@ -324,7 +332,7 @@ impl Replicator for CouchReplicator {
         &'a mut self,
         ids: &'a [String],
     ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>> {
-        Box::pin(async { Ok(self.rows_of(ids).await?) })
+        Box::pin(self.rows_of(ids))
     }
 
     fn unknown<'a>(
@@ -388,7 +396,12 @@ mod tests {
         let row = json!({ "id": "a", "key": "a", "value": { "rev": "2-x", "deleted": true } });
         let deleted = Replicated { id: "a".to_owned(), rev: "2-x".to_owned(), deleted: true };
         assert_eq!(of_row(&row), Some(deleted.clone()));
-        assert_eq!(of_row(&json!({ "key": "b", "error": "not_found" })), None);
+        let absent = json!({ "key": "b", "error": "not_found" });
+        assert_eq!(of_row(&absent), None);
+        let rows = json!({ "rows": [row, absent] });
+        assert_eq!(of_rows(&rows, 2), Some(vec![Some(deleted.clone()), None]));
+        assert_eq!(of_rows(&rows, 3), None, "it says nothing about the third");
+        assert_eq!(of_rows(&json!({}), 1), None);
         let change =
             json!({ "seq": "1-g", "id": "a", "changes": [{ "rev": "2-x" }], "deleted": true });
         assert_eq!(of_change(&change), Some(deleted.clone()));
