@@ -123,6 +123,8 @@ mod tests {
         assert_eq!(judged(r#"["a"]"#, deleted, sure()), left);
         assert_eq!(judged(r#"["a"]"#, Last::Nothing, sure()), Ok(()));
         assert_eq!(judged("[]", Last::Nothing, sure()), Ok(()));
+        let doubled = finding(Failure::Extra, "at most one row in app/by; 2 rows");
+        assert_eq!(judged(r#"["a","a"]"#, Last::Nothing, sure()), doubled);
     }
 
     #[test]

@@ -260,11 +260,10 @@ impl Audit {
     ) {
         let mut id = Vec::new();
         self.original.write_id(key, &mut id);
+        // If something was undone, that is what is wrong, whatever was found.
         let undone = owed.doubts.undone;
         let expected = match (undone, owed.last) {
-            (Some((before, _)), _) if class == Failure::Lost => {
-                format!("acknowledged as {}", words(before))
-            }
+            (Some((before, _)), _) => format!("acknowledged as {}", words(before)),
             // Not every database has revisions.
             (_, Last::Written { version, token }) if token == Token::default() => {
                 format!("version {version}")
@@ -279,7 +278,7 @@ impl Audit {
             _ => 0,
         };
         let found = match (undone, result) {
-            (Some((_, after)), _) if class == Failure::Lost => {
+            (Some((_, after)), _) => {
                 format!("followed by {}, which does not come after it", words(after))
             }
             (_, Ok(reply)) => {

@@ -172,3 +172,7 @@ impl Offer for AuditPlan {
         Err(Invalid::new("--workload", "it has no name", "give --audit"))
     }
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

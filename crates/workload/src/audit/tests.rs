@@ -128,6 +128,7 @@ fn what_had_no_answer_may_be_there_or_not() {
     let update = [write(Acknowledged, 0), write(Sent, 1)];
     assert_eq!(judged(&update, Some((1, 0))), Ok(()));
     assert_eq!(judged(&update, Some((2, 1))), Ok(()));
+    assert_eq!(judged(&update, Some((1, 1))), Err(Failure::WrongBody), "an update has a revision");
     assert_eq!(judged(&update, None), Err(Failure::Lost));
     let delete = [write(Acknowledged, 0), delete(Sent, 0)];
     assert_eq!(judged(&delete, Some((1, 0))), Ok(()));
@@ -287,6 +288,8 @@ fn what_cannot_be_told_apart_is_not_counted() {
     let without = updates.map(|entry| JournalEntry { token: Token::default(), ..entry });
     assert_eq!(became(&without, Some((0, alike))), None);
     assert_eq!(became(&updates, Some((alike + 1, alike))), Some((true, true)), "by its revision");
+    // Created and deleted, or never created.
+    assert_eq!(became(&[write(Sent, 0), delete(Sent, 0)], None), None);
     // A deletion that was acknowledged, either before the others or after them.
     let mut ledger = Ledger::default();
     for entry in [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)].map(plain) {
@@ -414,8 +417,7 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
 
 #[test]
 fn documents_of_several_places_are_asked_for_place_by_place() {
-    let mut lane = several();
-    lane.places = Some(Places::new(|key| (key % 2) as u32));
+    let mut lane = several().several(true, Some(Places::new(|key| (key % 2) as u32)));
     // 4 and 6, then 3 and 5: sorted by place.
     let op = lane.next(&mut crate::op::Draft::default()).op().expect("two of a page");
     assert_eq!((op.key, op.documents), (4, 2));
@@ -455,3 +457,6 @@ fn where_a_server_cannot_answer_for_several_each_is_asked_for() {
         assert_eq!(next(&mut lane), None);
     }
 }
+
+#[path = "finding_tests.rs"]
+mod finding_tests;
