@@ -171,6 +171,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_measured_takes_its_place_in_time() {
+        let it = Control::of(&[None, Some(100.0), None, Some(93.0)]).unwrap();
+        assert!((it.drift_percent.unwrap() + 7.0).abs() < 1e-9, "{it:?}");
+        assert!(it.warnings[0].contains("7.0 % fewer"), "{it:?}");
+    }
+
+    #[test]
+    fn what_stands_out_from_a_drift_is_named_beside_it() {
+        // Each rate is 2 % below the one before, 14.9 % in all; the fifth is lower by a quarter.
+        let drifting = |at: i32| 100.0 * 0.98_f64.powi(at) * if at == 4 { 0.75 } else { 1.0 };
+        let it = of(&(0..9).map(drifting).collect::<Vec<_>>());
+        assert_eq!(it.warnings.len(), 2, "{it:?}");
+        assert!(it.warnings[0].contains(" 14.9 % fewer requests at the end"), "{it:?}");
+        assert!(it.warnings[1].contains("disturbed before pair 5: "), "{it:?}");
+        assert!(it.warnings[1].contains("up to 25.0 % fewer"), "{it:?}");
+        // Of four rates, one can stand out.
+        let four = of(&[100.0, 100.0, 75.0, 100.0]);
+        assert!(four.warnings[0].contains("disturbed before pair 3: "), "{four:?}");
+    }
+
+    #[test]
     fn what_goes_up_and_down_is_no_drift() {
         // The first is 98 and the last 86. Only a fitted line would call that a rise.
         let it = of(&[98.4, 101.6, 110.7, 119.4, 86.1]);

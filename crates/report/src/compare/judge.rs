@@ -45,9 +45,9 @@ pub fn compare(a: Vec<ComparedRun>, b: Vec<ComparedRun>, asked: &CompareAsked) -
     let mut figures: Vec<UnjudgedFigure> =
         quantities(&a, &b).into_iter().map(|it| figure(it, &a, &b, &places, layout)).collect();
     gate(&mut figures, &asked.gated);
-    for gated in [true, false] {
-        judge(figures.iter_mut().filter(|it| it.compared.gated == gated).collect(), asked);
-    }
+    let (gated, others): (Vec<_>, Vec<_>) = figures.iter_mut().partition(|it| it.compared.gated);
+    judge(gated, asked);
+    judge(others, asked);
     let comparisons: Vec<Compared> = figures.into_iter().map(|it| it.compared).collect();
     let mut notes = differs::doubts(&a, &b);
     notes.extend(of_number(&a, &b, layout));

@@ -352,3 +352,6 @@ fn one_side_after_the_other_is_said() {
     let (a, b) = by_turns(P99, &[5.0; 3], &[5.0; 3]);
     assert_eq!(compare(a, b, &CompareAsked::default()).layout, Layout::Interleaved);
 }
+
+#[path = "comparison_tests.rs"]
+mod comparison_tests;

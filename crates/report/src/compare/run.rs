@@ -91,3 +91,48 @@ fn usual(record: &RunRecord) -> Vec<Quantity> {
     let of = |kind: Option<OpKind>| Metric::USUAL.map(|metric| Quantity { kind, metric });
     kinds.into_iter().flat_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+    use serde_json::json;
+
+    #[test]
+    fn each_kind_has_figures_of_its_own_unless_it_is_the_only_one() {
+        let kinds = |record: &RunRecord| -> Vec<Option<OpKind>> {
+            let values = ComparedRun::of(record, "a", &[]).values;
+            let figures = values.chunks(Metric::USUAL.len());
+            figures.map(|of_one| of_one[0].0.kind).collect()
+        };
+        let mut record = fixture::record(&[]);
+        let [bulk, read, update] = [OpKind::BulkInsert, OpKind::Read, OpKind::Update].map(Some);
+        assert_eq!(kinds(&record), [None, bulk, read, update]);
+        fixture::crud(&mut record).operations.retain(|it| it.kind == OpKind::Read);
+        // The fill is not a part of what is measured with all requests.
+        assert_eq!(kinds(&record), [None, bulk]);
+        let one = Quantity { kind: read, metric: Metric::Throughput };
+        let asked = ComparedRun::of(&record, "a", &[one]).values;
+        assert_eq!(asked.iter().map(|it| it.0).collect::<Vec<_>>(), [one]);
+    }
+
+    #[test]
+    fn a_fill_of_limited_time_is_known_by_the_documents_that_it_stored() {
+        let stage = |documents: u64, within_ns: Option<u64>| {
+            let plan = json!({
+                "name": "bulk_insert", "workload": "bulk_insert", "documents": documents,
+                "batch": 100, "within_ns": within_ns, "length_ns": null,
+                "pace": { "loop": "closed", "think_ns": 0 },
+            });
+            serde_json::from_value(plan).expect("a stage")
+        };
+        let mut record = fixture::record(&[]);
+        // The record has 2,000 documents.
+        record.plan.stages = vec![stage(3_000, Some(9)), stage(500, None)];
+        let plan = ComparedRun::of(&record, "a", &[]).plan;
+        let stages = plan["stages"].as_array().expect("stages");
+        let documents: Vec<_> = stages.iter().map(|it| it["documents"].as_u64()).collect();
+        assert_eq!(documents, [Some(2_000), Some(500)]);
+        assert_eq!((stages[0].get("within_ns"), &plan["connections"]), (None, &json!(4)));
+    }
+}
