@@ -72,10 +72,24 @@ mod tests {
 
     #[test]
     fn what_says_nothing_remembers_nothing() {
-        for values in [&[][..], &[1.0], &[2.0; 100], &[f64::NAN; 40]] {
-            assert!((autocorrelation_time(values) - 1.0).abs() < f64::EPSILON);
+        // The means of batches of 0.1 differ from it by rounding, its own mean does not.
+        for values in [&[][..], &[1.0], &[2.0; 100], &[0.1; 44], &[f64::NAN; 40]] {
+            assert!((autocorrelation_time(values) - 1.0).abs() < f64::EPSILON, "{values:?}");
         }
         let turning: Vec<f64> = (0..100).map(|at| f64::from(at % 2)).collect();
         assert!((autocorrelation_time(&turning) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_a_few_steps_by_hand() {
+        // In pairs: the 16 steps have the variance 4/15, the eight means of two 2/7.
+        let pairs: Vec<f64> = (0..16).map(|at| f64::from(at / 2 % 2)).collect();
+        let time = autocorrelation_time(&pairs);
+        assert!((time - 15.0 / 7.0).abs() < 1e-12, "{time}");
+        // The distances from the mean are −2 to 2: 2 + 0 + 0 + 2, over 4 + 1 + 0 + 1 + 4.
+        let shared = correlation(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert!((shared - 0.4).abs() < 1e-12, "{shared}");
+        let none = [[7.0; 5], [f64::NAN; 5]].map(|values| correlation(&values));
+        assert!(none.iter().all(|it| it.abs() < f64::EPSILON), "{none:?}");
     }
 }

@@ -151,7 +151,7 @@ fn levels<'a>(values: &'a [f64], places: &[usize]) -> Vec<Sides<'a>> {
 /// The places that pass the lenient threshold in some window, in order.
 fn candidates(values: &[f64]) -> Vec<usize> {
     let (mut found, mut from) = (Vec::new(), 0);
-    while from + 2 * LEAST_AT_LEVEL <= values.len() {
+    while from < values.len() {
         let to = (from + WINDOW).min(values.len());
         let mut own = Vec::new();
         divide(values, from, to, &mut own);
@@ -191,7 +191,6 @@ fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
     let distance = |one: usize, other: usize| (values[one] - values[other]).abs();
     let (mut best, mut within_x) = (None, 0.0);
     for at in 1..values.len() {
-        within_x += (0..at - 1).map(|x| distance(x, at - 1)).sum::<f64>();
         let (mut between, mut within_y) = (0.0, 0.0);
         for end in at..values.len() {
             between += (0..at).map(|x| distance(x, end)).sum::<f64>();
@@ -208,6 +207,7 @@ fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
                 best = Some((size, (at, end + 1)));
             }
         }
+        within_x += (0..at).map(|x| distance(x, at)).sum::<f64>();
     }
     best.map(|(_, place)| place)
 }
@@ -288,6 +288,42 @@ mod tests {
         // If two values were worth one, t would be t / √2.
         let shown = chance(&one, &other, 2.0);
         assert!((shown - two_sided(1.8608 / 2.0_f64.sqrt(), 18.0)).abs() < 1e-4, "{shown}");
+    }
+
+    #[test]
+    fn the_place_with_the_greatest_distance_is_the_most_likely() {
+        // As found by the formula alone. 1, 3, 3 and 0, 2, 2: 3 · 3 / 6 · (2 · 13 / 9 − 4/3 − 4/3).
+        let values = [1.0, 3.0, 3.0, 0.0, 2.0, 2.0, 9.0, 0.0, 1.0];
+        assert_eq!(most_likely(&values), Some((3, 6)));
+        // If all are alike, the first.
+        assert_eq!(most_likely(&[1.0; 7]), Some((3, 6)));
+        assert_eq!(most_likely(&[1.0; 5]), None);
+    }
+
+    #[test]
+    fn levels_are_weighed_against_noise_with_a_memory() {
+        let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9;
+        // Noise of ±2 without a memory, and a change that explains nothing: 8 ln 4 + 5 ln (8 / 4).
+        let noise = [0.0, 4.0].repeat(4);
+        assert!(near(misfit(&noise, &[]), 8.0 * 4_f64.ln()), "{}", misfit(&noise, &[]));
+        let one = 8.0 * 4_f64.ln() + 5.0 * 2_f64.ln();
+        assert!(near(misfit(&noise, &[4]), one), "{}", misfit(&noise, &[4]));
+        // −2, −1, 0, 1, 2 with φ = 0.4: 0.84 · 4 for the first, and 0.2² + 0.4² + 1² + 1.6².
+        let slow = misfit(&[1.0, 2.0, 3.0, 4.0, 5.0], &[]);
+        assert!(near(slow, 5.0 * (7.12_f64 / 5.0).ln() - 0.84_f64.ln()), "{slow}");
+    }
+
+    #[test]
+    fn a_difference_is_weaker_without_the_value_that_supports_it_most() {
+        // Student's t without 102: (1, 2, 6) and (100, 101), 3 degrees of freedom, p = 1.9204e-5;
+        // a tenth of that is more than the p of all six, 4.6e-7.
+        let weak = weakness(&[100.0, 101.0, 102.0], &[1.0, 2.0, 6.0]);
+        assert!((weak / 1.9204e-6 - 1.0).abs() < 0.005, "{weak}");
+        let rising = weakness(&[1.0, 2.0, 6.0], &[100.0, 101.0, 102.0]);
+        assert!((rising / weak - 1.0).abs() < 1e-6, "{rising}, {weak}");
+        // Means that differ by rounding do not differ.
+        let same = chance(&[1e6; 3], &[1e6 + 1e-4; 3], 1.0);
+        assert!((same - 1.0).abs() < f64::EPSILON, "{same}");
     }
 
     #[test]
@@ -417,6 +453,7 @@ mod tests {
         assert_eq!(places(&step), [8]);
         step.truncate(10);
         assert!(places(&step).is_empty(), "two values are no level");
+        assert_eq!(places(&[&[0.0; 3][..], &[0.5; 8]].concat()), [3]);
         assert!(places(&[1.0, 2.0, 3.0]).is_empty() && places(&[]).is_empty());
     }
 }

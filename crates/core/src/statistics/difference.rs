@@ -45,11 +45,11 @@ const MOST_SHARED: f64 = 0.2;
 impl Layout {
     /// How these values were measured.
     pub fn of(samples: &[Observation]) -> Self {
-        let (Some(sums), true) = (DistanceSums::of(samples), samples.len() > 3) else {
-            return Self::Apart;
-        };
+        let sums = DistanceSums::of(samples);
+        // Not a number if there is only one side, or one point in time.
         let shared = sums.side_place.powi(2) / (sums.sides * sums.places);
-        if shared <= MOST_SHARED { Self::Interleaved } else { Self::Apart }
+        let alternate = samples.len() > 3 && shared <= MOST_SHARED;
+        if alternate { Self::Interleaved } else { Self::Apart }
     }
 }
 
@@ -63,8 +63,7 @@ struct DistanceSums {
 }
 
 impl DistanceSums {
-    /// `None` if there is only one side, or one point in time.
-    fn of(samples: &[Observation]) -> Option<Self> {
+    fn of(samples: &[Observation]) -> Self {
         let of = |of: fn(&Observation) -> f64| {
             let values: Vec<f64> = samples.iter().map(of).collect();
             let mean = mean(&values);
@@ -75,14 +74,13 @@ impl DistanceSums {
         let product = |one: &[f64], other: &[f64]| {
             one.iter().zip(other).map(|(one, other)| one * other).sum()
         };
-        let sums = Self {
+        Self {
             sides: product(&side, &side),
             places: product(&place, &place),
             side_place: product(&side, &place),
             side_value: product(&side, &value),
             place_value: product(&place, &value),
-        };
-        (sums.sides > 0.0 && sums.places > 0.0).then_some(sums)
+        }
     }
 }
 
@@ -143,8 +141,9 @@ impl Difference {
     /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not linear, the interval is too wide
     /// rather than too narrow, since alternating sides share all slow changes.
     fn of_interleaved(samples: &[Observation]) -> Option<Self> {
-        let sums = DistanceSums::of(samples)?;
+        let sums = DistanceSums::of(samples);
         let freedom = samples.len() as f64 - 3.0;
+        // 0 if there is only one side, or one point in time.
         let all = sums.sides * sums.places - sums.side_place.powi(2);
         if freedom < 1.0 || all <= 0.0 {
             return None;

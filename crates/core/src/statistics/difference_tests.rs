@@ -24,6 +24,8 @@ fn welchs_test_of_the_sleep_data() {
     assert!((it.freedom - 17.776).abs() < 1e-3 && (it.chance() - 0.07939).abs() < 1e-5, "{it:?}");
     assert!((it.mean - it.half_width(0.05) + 0.205_483).abs() < 1e-5, "{it:?}");
     assert!((it.mean + it.half_width(0.05) - 3.365_483).abs() < 1e-5, "{it:?}");
+    // The standard deviation of Student's own test, which pools both: √3.604778.
+    assert!((it.deviation - 1.898_625).abs() < 1e-6, "{it:?}");
 }
 
 /// A straight drift and a step of 2 on top of it are separated to the last digit.
@@ -43,21 +45,57 @@ fn a_straight_drift_is_no_difference() {
         "{it:?}"
     );
     assert!((it.drift.unwrap() - 3.5).abs() < 1e-9, "{it:?}");
+    // Four in the order ABAB, the first at another place than 0.
+    let turn = |at: usize| {
+        let (second, place) = (at % 2 == 1, 5.0 + at as f64);
+        Observation { second, place, value: if second { place + 3.0 } else { place } }
+    };
+    let four: Vec<Observation> = (0..4).map(turn).collect();
+    assert_eq!(Layout::of(&four), Layout::Interleaved);
+    let it = Difference::of(&four, Layout::Interleaved).unwrap();
+    assert!((it.mean - 3.0).abs() < 1e-9 && (it.freedom - 1.0).abs() < 1e-9, "{it:?}");
+    assert!((it.drift.unwrap() - 3.0).abs() < 1e-9, "{it:?}");
+}
+
+#[test]
+fn sides_alternate_unless_time_tells_them_apart() {
+    let layout = |seconds: &[usize], count: usize| {
+        let sample = |at: usize| {
+            let (second, place) = (seconds.contains(&at), at as f64);
+            Observation { second, place, value: 0.0 }
+        };
+        Layout::of(&(0..count).map(sample).collect::<Vec<_>>())
+    };
     // If one side is measured after the other, a drift cannot be recognized.
-    assert_eq!(Layout::of(&samples(&[1.0; 4], &[2.0; 4])), Layout::Apart);
+    assert_eq!(layout(&[4, 5, 6, 7], 8), Layout::Apart);
+    // The places of the second side are 12 higher together than if they were 7.5 on average: the
+    // sides explain 12² / (4 · 340) of the variance of time.
+    assert_eq!(layout(&[2, 4, 6, 8, 10, 13, 14, 15], 16), Layout::Interleaved);
+    assert_eq!(layout(&[1], 3), Layout::Apart, "three are too few for a line and a side");
+    assert_eq!([layout(&[], 8), layout(&[], 0)], [Layout::Apart; 2], "one side, or none");
 }
 
 #[test]
 fn too_few_values_have_no_difference_and_equal_ones_no_doubt() {
     assert!(Difference::of(&samples(&[1.0], &[2.0]), Layout::Apart).is_none());
     assert!(Difference::of(&samples(&[1.0, 2.0], &[]), Layout::Interleaved).is_none());
+    assert!(Difference::of(&samples(&[1.0; 6], &[]), Layout::Interleaved).is_none());
     let equal = Difference::of(&samples(&[1.0; 3], &[1.0; 3]), Layout::Apart).unwrap();
     assert!((equal.mean, equal.half_width(0.05), equal.chance()) == (0.0, 0.0, 1.0));
+    assert!((equal.freedom - 4.0).abs() < 1e-9, "{equal:?}");
     let apart = Difference::of(&samples(&[1.0; 3], &[2.0; 3]), Layout::Apart).unwrap();
     assert!((apart.mean, apart.half_width(0.05), apart.chance()) == (1.0, 0.0, 0.0));
     // A prediction interval: 2.776 · 1.5811 · √(1 + 1/5) to either side (e-Handbook's table of t).
     let one = Difference::of(&samples(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0]), Layout::Apart).unwrap();
     assert!((one.half_width(0.05) - 4.808).abs() < 0.001, "{one:?}");
+    let other = Difference::of(&samples(&[3.0], &[1.0, 2.0, 3.0, 4.0, 5.0]), Layout::Apart);
+    assert_eq!(other, Some(one), "whichever side it is");
+    // Three are too few to tell a drift from a difference.
+    let turns = [(false, 1.0), (true, 3.0), (false, 2.0)].into_iter().enumerate();
+    let turns = turns.map(|(at, (second, value))| Observation { second, place: at as f64, value });
+    let three = Difference::of(&turns.collect::<Vec<_>>(), Layout::Interleaved).unwrap();
+    assert!((three.mean - 1.5).abs() < 1e-9 && (three.freedom - 1.0).abs() < 1e-9, "{three:?}");
+    assert_eq!(three.drift, None);
     // 15.7 · (3 / 5)² + 2.
     let wanted = (Difference { deviation: 0.03, ..one }).values_for(0.05);
     assert!((wanted - 8.0).abs() < 1e-9, "{wanted}");

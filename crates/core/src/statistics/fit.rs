@@ -55,9 +55,8 @@ impl Fit {
     /// smoothing parameter", Journal of Econometrics 164, 2011, 345–366); Student's t then has as
     /// many degrees of freedom as there are cosines.
     pub fn of_runs(runs: &[Vec<(f64, f64)>]) -> Option<Self> {
-        Self::through(runs, |runs, sums| {
-            let slope = sums.xy / sums.xx;
-            let waves: Vec<f64> = runs.iter().flat_map(|run| waves(run, slope)).collect();
+        Self::through(runs, |runs, _| {
+            let waves: Vec<f64> = runs.iter().flat_map(|run| waves(run)).collect();
             let power: f64 = waves.iter().map(|wave| wave * wave).sum();
             (power / waves.len() as f64, waves.len())
         })
@@ -116,11 +115,11 @@ fn centered(run: &[(f64, f64)]) -> Centered {
 }
 
 /// The strength of the noise around the line in each of the slowest waves that fit into a run:
-/// cosines that are orthogonal to the run's mean, to its x and to each other. With 0.3 n^⅔ waves of
-/// n points, noise whose neighbors correlate by 0.8 is mistaken for a slope in 6 to 9 % of all
-/// cases from 20 points on, as simulated in the tests below; with more waves this happens more
-/// often.
-fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
+/// cosines that are orthogonal to the run's mean, to its x and to each other, so that the line
+/// itself has none. With 0.3 n^⅔ waves of n points, noise whose neighbors correlate by 0.8 is
+/// mistaken for a slope in 6 to 9 % of all cases from 20 points on, as simulated in the tests
+/// below; with more waves this happens more often.
+fn waves(run: &[(f64, f64)]) -> Vec<f64> {
     let count = run.len();
     let wanted = ((0.3 * (count as f64).powf(2.0 / 3.0)) as usize).max(2);
     let length = |of: &[f64]| of.iter().map(|value| value * value).sum::<f64>().sqrt();
@@ -134,7 +133,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
             *x /= spread;
         }
     }
-    let noise: Vec<f64> = run.iter().map(|(x, y)| y - slope * x).collect();
+    let values: Vec<f64> = run.iter().map(|point| point.1).collect();
     let (mut used, mut strengths) = (vec![line], Vec::new());
     // The first wave, half a period, is nearly the line itself.
     for wave in 2..count {
@@ -152,7 +151,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
             for value in &mut cosine {
                 *value /= left;
             }
-            strengths.push(product(&cosine, &noise));
+            strengths.push(product(&cosine, &values));
             used.push(cosine);
         }
     }
@@ -206,6 +205,29 @@ mod tests {
         assert_eq!(Fit::of(&[]), None);
         assert_eq!(Fit::of(&[vec![(1.0, 1.0), (2.0, 2.0)]]), None);
         assert_eq!(Fit::of(&[vec![(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]]), None);
+        // All x are equal, except for rounding.
+        let (below, above) = (1.0 - 5e-10, 1.0 + 5e-10);
+        assert_eq!(Fit::of(&[vec![(below, 1.0), (above, 2.0), (below, 3.0), (above, 4.0)]]), None);
+    }
+
+    #[test]
+    fn waves_are_what_a_line_is_not() {
+        // Four equidistant points have a quadratic contrast, 1, −1, −1, 1, and a cubic one, 1, −3,
+        // 3, −1 (R. A. Fisher and F. Yates, "Statistical tables", 1938): −1 / √4 and 11 / √20.
+        let four = [(-1.5, 3.0), (-0.5, 1.0), (0.5, 4.0), (1.5, 1.0)];
+        let &[quadratic, cubic] = &waves(&four)[..] else { panic!("{:?}", waves(&four)) };
+        assert!((quadratic + 0.5).abs() < 1e-12 && (cubic - 11.0 / 20_f64.sqrt()).abs() < 1e-12);
+        // However the points of a line are spaced, it has no waves.
+        let x = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0].map(|x| x - 31.0 / 6.0);
+        let line = waves(&x.map(|x| (x, 3.0 * x)));
+        assert!(line.len() == 2 && line.iter().all(|wave| wave.abs() < 1e-12), "{line:?}");
+        // Points at one place have two, too, and longer runs 0.3 n^⅔.
+        assert_eq!(waves(&[(0.0, 1.0), (0.0, 2.0), (0.0, 4.0), (0.0, 8.0), (0.0, 0.0)]).len(), 2);
+        let many = [100, 300].map(|count| {
+            let middle = f64::from(count - 1) / 2.0;
+            waves(&(0..count).map(|at| (f64::from(at) - middle, 0.0)).collect::<Vec<_>>()).len()
+        });
+        assert_eq!(many, [6, 13]);
     }
 
     /// Windows that are each `phi` times the one before plus a random term, with a slope.

@@ -37,6 +37,8 @@ mod tests {
         assert_eq!(holm(&[0.04, 0.03], 0.05), [false, false]);
         assert_eq!(holm(&[0.04, 0.024], 0.05), [true, true]);
         assert_eq!(holm(&[0.05], 0.05), [true]);
+        // Each is just at its level.
+        assert_eq!(holm(&[0.03, 0.04, 0.06, 0.12], 0.12), [true; 4]);
         assert_eq!(holm(&[f64::NAN, 0.0], 0.05), [false, true]);
         assert!(holm(&[], 0.05).is_empty());
     }

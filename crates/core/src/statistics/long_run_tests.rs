@@ -146,6 +146,23 @@ fn a_wave_has_the_power_that_its_memory_gives_it() {
     // Negative correlation of neighbors does not make an interval narrower.
     let turning: Vec<f64> = (0..40).map(|at| f64::from(at % 2)).collect();
     assert!((Waves::of(40).unwrap().weakness(&turning) - 1.0).abs() < 1e-9);
+    // Neighbors correlate by 0.05, which is too low by (1 + 3 · 0.05) / 20. The powers for 0.1075,
+    // as double sums over all pairs of steps, have this ratio.
+    let pairs: Vec<f64> = (0..20).map(|at| f64::from(at / 2 % 2)).collect();
+    let weakness = Waves::of(20).unwrap().weakness(&pairs);
+    assert!((weakness - 1.055_367_57).abs() < 1e-7, "{weakness}");
+}
+
+#[test]
+fn a_step_pulls_at_a_quantile_by_what_is_missing_below_it() {
+    // Of 4, 10 and 2 samples, half should be up to the median: 2, 5 and 1.
+    let step = |below: u64, above: u64| vec![(10, below), (20, above)];
+    let steps = [step(3, 1), step(2, 8), step(1, 1)].into_iter().cycle().take(9);
+    let steps: Vec<Vec<(u64, u64)>> = steps.collect();
+    let pulls = Seen::new(&steps).unwrap().pulls(10, 0.5);
+    let expected = [-1.0, 3.0, 0.0].repeat(3);
+    assert!(pulls.iter().zip(&expected).all(|(it, by_hand)| (it - by_hand).abs() < 1e-12));
+    assert_eq!(pulls.len(), expected.len());
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Slope {
         let mut slopes = Vec::with_capacity(points.len() * (points.len() - 1) / 2);
         let mut score = 0_i64;
         for (at, (x, y)) in points.iter().enumerate() {
-            for (later, other) in &points[at + 1..] {
+            for (later, other) in &points[at..] {
                 if later > x {
                     slopes.push((other - y) / (later - x));
                     score += i64::from(other > y) - i64::from(other < y);
@@ -98,6 +98,23 @@ mod tests {
         // A tie of three subtracts 3 · 2 · 11 / 18.
         let tied = [1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         assert!((variance(&values(&tied)) - 125.0 + 66.0 / 18.0).abs() < 1e-9);
+        // A score of 0 is nothing unusual.
+        assert!((chance(0, 125.0) - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn the_chance_of_a_few_points_by_hand() {
+        let of = |values: &[f64]| {
+            let points: Vec<_> = values.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
+            Slope::of(&points).unwrap()
+        };
+        // Six pairs in order, with the variance 4 · 3 · 13 / 18: z = 5 / 2.9439.
+        let four = of(&[1.0, 2.0, 3.0, 4.0]);
+        assert!((four.per_x - 1.0).abs() < 1e-12 && (four.chance - 0.08943).abs() < 5e-5);
+        // A tie is neither a rise nor a fall: 14, with the variance (510 − 18) / 18, so that
+        // z = 13 / 5.2281.
+        let tied = of(&[1.0, 2.0, 2.0, 3.0, 4.0, 5.0]);
+        assert!((tied.chance - 0.01290).abs() < 5e-6, "{tied:?}");
     }
 
     #[test]

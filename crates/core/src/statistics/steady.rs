@@ -49,7 +49,7 @@ fn mser(values: &[f64]) -> usize {
     let mut best = (0, error(0));
     for cut in 1..=last {
         let error = error(cut);
-        if error < best.1 * (1.0 - 1e-12) {
+        if error < best.1 {
             best = (cut, error);
         }
     }
@@ -106,6 +106,28 @@ mod tests {
             (0..20).filter(|&it| beginning(&settling(it, 200.0, 1.0)) == Beginning::Unsettled);
         assert!(found.count() == 20);
         assert_eq!(beginning(&[1.0; 9]), Beginning::Unsettled, "too short");
+    }
+
+    #[test]
+    fn what_settles_in_the_middle_is_steady_from_there() {
+        assert_eq!(beginning(&[[50.0; 50], [100.0; 50]].concat()), Beginning::SteadyFrom(50));
+        let late = [&[50.0; 55][..], &[100.0; 45]].concat();
+        assert_eq!(beginning(&late), Beginning::Unsettled, "later than that");
+        assert_eq!(beginning(&[1.0; 10]), Beginning::SteadyFrom(0), "two batches are enough");
+    }
+
+    #[test]
+    fn levels_differ_if_more_than_chance_and_the_search_explain() {
+        // 16 values in pairs, with τ = 15 / 7 as computed in `autocorrelation`. Their variance is
+        // τ · 16 / 15, so a difference to the mean of four has the error 0.84515. The cut was
+        // chosen from 20 / τ places: t is 5.6004 for 0.01 · τ / 20 and 16 / τ − 1 degrees of
+        // freedom. So differences from 4.7332 on count.
+        let rest = [99.0, 99.0, 101.0, 101.0].repeat(4);
+        for (difference, differs) in [(4.69, false), (4.78, true), (-4.69, false), (-4.78, true)] {
+            assert_eq!(apart(&[100.0 + difference; 4], &rest), differs, "{difference}");
+        }
+        // Less than 2 % of the level does not count, however certain it is.
+        assert!(!apart(&[101.9; 4], &[100.0; 16]) && apart(&[102.1; 4], &[100.0; 16]));
     }
 
     #[test]

@@ -69,13 +69,9 @@ impl Usl {
         let a = rate * self.coherency;
         let b = rate * (self.contention - self.coherency) - self.single;
         let c = rate * (1.0 - self.contention);
-        let first = if a > 0.0 {
-            let under = b * b - 4.0 * a * c;
-            // The smaller root, in the form that loses no digits if b is large.
-            (under >= 0.0 && b <= 0.0).then(|| 2.0 * c / (-b + under.sqrt()))
-        } else {
-            (b < 0.0).then(|| -c / b)
-        }?;
+        // The smaller root, in the form that loses no digits if b is large, and that is right also
+        // if a is 0. If there is none, none of the sizes that are tried below has this rate.
+        let first = 2.0 * c / (-b + (b * b - 4.0 * a * c).sqrt());
         // Rounding may have led to either side of a whole number.
         let near = first.max(1.0).floor();
         let whole = (0..3).map(|more| near + f64::from(more));
@@ -239,6 +235,54 @@ mod tests {
         let shares = Usl::fit(&SDM91).unwrap();
         let miss = |law: &Usl| (law.rate(1.0) / 64.9 - 1.0).abs();
         assert!(miss(&shares) < 0.5 * miss(&law), "{shares:?}");
+    }
+
+    #[test]
+    fn no_law_nearby_has_smaller_relative_errors() {
+        let law = Usl::fit(&SDM91).unwrap();
+        let error = |law: Usl| law.error(&SDM91, f64::recip);
+        for by in [0.999, 1.001] {
+            for other in [
+                Usl { single: law.single * by, ..law },
+                Usl { contention: law.contention * by, ..law },
+                Usl { coherency: law.coherency * by, ..law },
+            ] {
+                assert!(error(other) > error(law), "{other:?} {law:?}");
+            }
+        }
+        // 1,000 and 2,000 instead of 900 and 2,200: (1/9)² + (1/11)².
+        let line = Usl { single: 1_000.0, contention: 0.0, coherency: 0.0 };
+        let squares = line.error(&[(1.0, 900.0), (2.0, 2_200.0)], f64::recip);
+        assert!((squares - 1.0 / 81.0 - 1.0 / 121.0).abs() < 1e-12, "{squares}");
+    }
+
+    #[test]
+    fn a_guess_is_linear_least_squares() {
+        // The law of N / X is linear, so a guess from points without errors is the law itself.
+        let law = Usl { single: 1_000.0, contention: 0.05, coherency: 0.01 };
+        let points = [1.0, 2.0, 4.0, 8.0].map(|n| (n, law.rate(n)));
+        let guess = guessed(&points, &[Term::Contention, Term::Coherency]).unwrap();
+        assert!((guess.single - 1_000.0).abs() < 1e-6, "{guess:?}");
+        assert!((guess.contention - 0.05).abs() < 1e-9, "{guess:?}");
+        assert!((guess.coherency - 0.01).abs() < 1e-9, "{guess:?}");
+        // 100 and 150 each: (100² + 150²) / (100 + 150).
+        let one = guessed(&[(1.0, 100.0), (2.0, 300.0)], &[]).unwrap();
+        assert!((one.single - 130.0).abs() < 1e-9, "{one:?}");
+        // 4 x = 12; damped by as much again, 8 x = 12.
+        let row = [(vec![2.0], 6.0)];
+        let found = [0.0, 1.0].map(|damping| least_squares(&row, damping).unwrap()[0]);
+        assert!((found[0] - 3.0).abs() < 1e-12 && (found[1] - 1.5).abs() < 1e-12, "{found:?}");
+        // Rows that are multiples of each other determine nothing, whatever their size.
+        let rows = |by: f64| [1.0, 2.0, 1.1].map(|it| (vec![it * by / 3.0, it * by / 7.0], 1.0));
+        assert_eq!([1.0, 1e7].map(|by| least_squares(&rows(by), 0.0)), [None, None]);
+    }
+
+    #[test]
+    fn sizes_below_one_and_rates_that_are_none_have_no_law() {
+        for wrong in [(0.5, 900.0), (1.0, 0.0), (1.0, -900.0), (1.0, f64::INFINITY)] {
+            assert_eq!(Usl::fit(&[wrong, (2.0, 1_900.0)]), None, "{wrong:?}");
+            assert_eq!(Usl::fit(&[wrong]), None, "{wrong:?}");
+        }
     }
 
     #[test]
