@@ -72,11 +72,9 @@ fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
         LinkEnd::Behind => Some(format!(
             "replication {name} did not catch up in time: at the target, {missing}{state}{reason}"
         )),
-        LinkEnd::Gone => {
-            Some(format!(
-                "replication {name}: a server no longer answers in time, so {missing}{reason}"
-            ))
-        }
+        LinkEnd::Gone => Some(format!(
+            "replication {name}: a server no longer answers in time, so {missing}{reason}"
+        )),
     }
 }
 

@@ -44,8 +44,9 @@ pub(super) struct FoundLink {
     pub(super) reason: Option<String>,
 }
 
-/// Time limits in nanoseconds.
+/// Time limits.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "names end with the unit")]
 pub(super) struct Limits {
     pub(super) every_ns: Nanos,
     pub(super) converge_ns: Nanos,

@@ -172,7 +172,9 @@ fn what_the_source_counts_and_does_not_list_is_missing_unless_the_target_has_as_
     ] {
         let source = Fake::with(&[("a", "1-a"), ("b", "1-a"), ("m", "1-a")]);
         let target = Fake::default();
-        there.iter().for_each(|id| target.put(id, "1-a"));
+        for id in &there {
+            target.put(id, "1-a");
+        }
         source.0.borrow_mut().unlisted = has(&["b"]);
         let (queue, notices) = (Rc::new(Queue::default()), notices());
         let mut limits = NO_TIME;

@@ -190,15 +190,12 @@ impl Replicas {
         if it.is_alone && has.all() < least {
             return Ok(Some(format!("there are {} of {least} documents", has.all())));
         }
-        let compared = match it.compared.take() {
-            Some(mut before) => {
-                before.again(&mut *it.source, &mut *it.target).await?;
-                before
-            }
-            None => {
-                let asked = Compared::by(self.may_show(it.link));
-                compare(&mut *it.source, &mut *it.target, asked).await?
-            }
+        let compared = if let Some(mut before) = it.compared.take() {
+            before.again(&mut *it.source, &mut *it.target).await?;
+            before
+        } else {
+            let asked = Compared::by(self.may_show(it.link));
+            compare(&mut *it.source, &mut *it.target, asked).await?
         };
         let Compared { found, wrong, .. } = it.compared.insert(compared);
         let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
