@@ -141,6 +141,19 @@ async fn requests_have_the_headers_of_the_plan_and_share_a_connection_if_they_ma
     assert_eq!(server.connections(), 3, "one for each request");
 }
 
+/// On a connection that the server has closed, what may have been done already is not done again.
+#[tokio::test]
+async fn only_questions_are_asked_again_on_a_new_connection() {
+    for (method, again) in [("GET", true), ("PUT", false), ("POST", false)] {
+        let server = scripted(vec![("*", &[OK, ("", ""), OK])]);
+        let mut admin = admin(&server.url, Credentials::None).kept_open();
+        admin.request(method, "/a", None).await.unwrap();
+        let second = admin.request(method, "/a", None).await;
+        assert_eq!(second.is_ok(), again, "{method}: {second:?}");
+        assert_eq!(server.seen().len(), if again { 3 } else { 2 }, "{method}");
+    }
+}
+
 #[tokio::test]
 async fn a_plan_says_how_each_node_is_logged_in_to() {
     const WELCOME: Rule = ("GET /", &[("200 OK", r#"{"couchdb":"Welcome"}"#)]);

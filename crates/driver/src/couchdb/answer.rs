@@ -407,6 +407,31 @@ mod tests {
         assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
     }
 
+    #[test]
+    fn a_user_who_is_locked_out_is_refused_and_not_the_document() {
+        let forbidden = br#"{"error":"forbidden","reason":"Not with this owner."}"#;
+        let locked = br#"{"error":"forbidden","reason":"Account is temporarily locked."}"#;
+        assert_eq!(failure(403, forbidden), Failure::Rejected);
+        assert_eq!(failure(403, locked), Failure::Authentication);
+        assert_eq!(failure(401, forbidden), Failure::Authentication);
+    }
+
+    #[test]
+    fn what_couchdb_writes_needs_no_parser() {
+        for rev in [REV, "12-967a00dff5e02add41819138abb3284d"] {
+            let revision = Revision::parse(rev.as_bytes()).unwrap();
+            let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{rev}\"}}");
+            let body = format!("{}\n", row(10));
+            assert_eq!(exact_row(body.as_bytes(), b"10"), Some((revision, &b""[..])));
+            let head = format!("{{\"_id\":\"10\",\"_rev\":\"{rev}\",\"a\":1}}");
+            assert_eq!(exact_head(head.as_bytes(), b"10"), Some((revision, &b",\"a\":1}"[..])));
+            let (body, mut found) = (format!("[{},\n{}]\n", row(10), row(11)), Vec::new());
+            assert_eq!(exact_rows(body.as_bytes(), b"10\x0011", &mut found), Some(()));
+            let stored: Result<Token, Failure> = Ok(revision.into());
+            assert_eq!(found, [stored; 2]);
+        }
+    }
+
     /// As CouchDB 3.5.0 answers when its disk is full; no other answer is treated that way.
     #[test]
     fn of_a_bulk_insert_that_failed_some_rows_may_be_stored() {

@@ -230,11 +230,23 @@ mod tests {
             cookie: String::new(),
         };
         assert!(!credentials.renew(b"Other=1; Path=/"));
+        assert!(!credentials.renew(b"OtherSession=YWJj; Path=/"), "another one as long");
+        assert!(!credentials.renew(b"AuthSession=; Path=/"), "one that is taken away");
         assert!(credentials.renew(b"AuthSession=YWJj; Version=1; Path=/; HttpOnly"));
         let mut header = Vec::new();
         credentials.write_header(&mut header);
         assert_eq!(header, b"Cookie: AuthSession=YWJj\r\n");
         assert_eq!(format!("{credentials:?}"), "Cookie");
+    }
+
+    #[test]
+    fn a_password_is_hidden_unless_it_may_be_part_of_a_word() {
+        for (password, said) in [("open sesame", "no … here"), ("ope", "no open sesame here")] {
+            let (name, password) = ("a".to_owned(), password.to_owned());
+            let reason = Reason { status: Some(401), reason: "no open sesame here".to_owned() };
+            let hidden = Credentials::Basic { name, password }.hide(reason);
+            assert_eq!((hidden.status, &*hidden.reason), (Some(401), said));
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn leak(status: &'static str, body: String) -> Answer {
 
 /// The database `db` on that server, opened with these settings; the requests for that are
 /// forgotten.
-async fn with(server: &Scripted, options: Value, own: &[&str]) -> CouchDb {
+pub(super) async fn with(server: &Scripted, options: Value, own: &[&str]) -> CouchDb {
     let Value::Object(options) = options else { panic!("options") };
     let asked = TargetAsked { existing: Existing::Yes, options, ..server.plan("db") };
     let plan = CouchPlan::check(&asked).unwrap_or_else(|mistake| panic!("{mistake}"));
@@ -120,6 +120,8 @@ async fn an_index_is_waited_for_as_long_as_the_server_gets_on() {
         (vec![silent, OK], vec![pending(9, true), pending(0, true), pending(0, false)], Ok(()), 3),
         (vec![silent, silent, OK], vec![MISSING], Ok(()), 2),
         (vec![silent, OK], vec![("200 OK", "{}")], Ok(()), 1),
+        // It takes longer than a request may, and gets on all the time.
+        (vec![silent, OK], (0..7).rev().map(|left| pending(left, false)).collect(), Ok(()), 7),
         (vec![silent], vec![pending(9, true)], Err(Failure::Timeout), 3),
     ];
     for (asked, info, wanted, looks) in cases {
@@ -314,7 +316,7 @@ async fn a_document_that_others_write_all_the_time_is_given_up_in_the_end() {
 }
 
 /// Executes an operation of a plan on the document `7`.
-async fn own(session: &mut CouchSession, kind: OpKind, looks: bool) -> Outcome {
+pub(super) async fn own(session: &mut CouchSession, kind: OpKind, looks: bool) -> Outcome {
     let mut pen = session.pen();
     pen.name().push(b'7');
     for _ in 0..2 {

@@ -287,11 +287,19 @@ impl Shard for CouchShard {
 #[cfg(test)]
 mod admin_tests;
 #[cfg(test)]
+mod judged_tests;
+#[cfg(test)]
 mod kinds_tests;
+#[cfg(test)]
+mod lost_tests;
+#[cfg(test)]
+mod moves_tests;
 #[cfg(test)]
 mod open_many_tests;
 #[cfg(test)]
 mod open_tests;
+#[cfg(test)]
+mod own_tests;
 #[cfg(test)]
 mod planned_tests;
 #[cfg(test)]

@@ -151,12 +151,31 @@ mod tests {
             let revision = Revision { generation: 7, hash: [0xab; 16] };
             pen.document(Some(revision.into()), Text(""));
             assert_eq!(pen.names(), "a\0\"\\ü\n".as_bytes());
-            let body = format!("[{}]", String::from_utf8_lossy(pen.payload.body()));
+            let body = format!("[{}]", String::from_utf8_lossy(pen.body()));
             let wanted = serde_json::json!([
                 {"_id": "a", "x": 1},
                 {"_id": "\"\\ü\n", "_rev": format!("7-{}", "ab".repeat(16))}
             ]);
             assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), wanted);
         }
+    }
+
+    #[test]
+    fn a_name_is_escaped_however_many_of_its_characters_must_be() {
+        for name in ["a", "\"", "\"\"", "\\\\", "ü", "\n\n"] {
+            let mut pen = CouchPen::default();
+            pen.name().extend_from_slice(name.as_bytes());
+            pen.document(None, Text(""));
+            let wanted = serde_json::json!({ "_id": name }).to_string();
+            assert_eq!(String::from_utf8_lossy(pen.body()), wanted);
+        }
+    }
+
+    #[test]
+    fn changes_have_neither_a_name_nor_a_revision() {
+        let mut pen = CouchPen::default();
+        pen.name().push(b'a');
+        pen.changes(Text("\"x\":1"));
+        assert_eq!((pen.names(), pen.body()), (&b"a"[..], &b"{\"x\":1}"[..]));
     }
 }

@@ -2,7 +2,7 @@
 //! answers.
 
 use super::*;
-use crate::couchdb::scripted_tests::{carry_out, read, session_of};
+use crate::couchdb::scripted_tests::{answers, carry_out, read, scripted, session_of};
 use crate::couchdb::{CouchDb, Credentials, Node, Nodes, Place};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
@@ -248,6 +248,28 @@ async fn a_cookie_that_has_expired_is_renewed_by_one_session_for_all() {
         "GET /db/7 [Cookie: AuthSession=newer]",
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_session_uses_the_cookie_that_another_one_received() {
+    let expired = ("401 Unauthorized", "{}");
+    let found = ("200 OK", &*document("7", REV1).leak());
+    let rules = vec![
+        ("POST /_session", answers([(GRANTED, "{}")])),
+        ("GET /db/7", answers([expired, found, expired, found])),
+    ];
+    let server = scripted(rules);
+    let (name, password) = ("me".to_owned(), "secret".to_owned());
+    let cookie = "AuthSession=old".to_owned();
+    let target = server.database_for(Credentials::Cookie { name, password, cookie });
+    let op = Op::single(OpKind::Read, 7, None);
+    for mut session in [session_of(&target), session_of(&target)] {
+        let outcome = carry_out(&mut session, op, ("7", "")).await;
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    }
+    let log_in = r#"POST /_session {"name":"me","password":"secret"}"#;
+    let again = "GET /db/7 [Cookie: AuthSession=new]";
+    assert_eq!(server.seen(), ["GET /db/7", log_in, again, "GET /db/7", again]);
 }
 
 #[tokio::test]

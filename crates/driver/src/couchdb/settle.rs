@@ -409,6 +409,21 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_the_same_if_each_of_their_values_is() {
+        let stored = |list: &str| format!("{{\"_id\":\"7\",\"a\":{list}}}");
+        for (list, is_same) in [
+            ("[1.50,{\"b\":2.0},[]]", true),
+            ("[1.5,{\"b\":2},1]", false),
+            ("[1.5,{\"b\":2}]", false),
+            ("[1.5,{\"b\":2},[],1]", false),
+            ("[{\"b\":2},1.5,[]]", false),
+        ] {
+            let written = br#"{"_id":"7","a":[1.5,{"b":2},[]]}"#;
+            assert_eq!(same(stored(list).as_bytes(), written), is_same, "{list}");
+        }
+    }
+
+    #[test]
     fn an_answer_tells_whether_a_document_is_there() {
         let rev = format!("1-{}", "ab".repeat(16));
         let body = format!("{{\"_id\":\"7\",\"_rev\":\"{rev}\"}}");
