@@ -163,7 +163,8 @@ async fn read(
         };
         let count = results.len();
         for Change { seq, id, changes } in results {
-            if seq <= since && since > 0 {
+            // The first is number 1.
+            if seq <= since {
                 return Err(UnreadCopy::because("its changes are not in order"));
             }
             since = seq;

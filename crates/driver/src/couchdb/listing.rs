@@ -40,14 +40,13 @@ struct PageStart {
 }
 
 impl PageStart {
-    /// The position after these rows, which follow others that ended at `before`.
+    /// The position after these rows, which follow others that ended at `before`. Rows are sorted:
+    /// if the last one is like that before them, all are.
     fn after(rows: &[ViewRow<'_>], before: Option<&Self>) -> Option<Self> {
         let last = rows.last()?;
         let is_same = |row: &&ViewRow<'_>| row.id == last.id && row.key.get() == last.key.get();
         let seen = rows.iter().rev().take_while(is_same).count();
-        let earlier = before.filter(|before| {
-            seen == rows.len() && before.id == last.id && before.key == last.key.get()
-        });
+        let earlier = before.filter(|before| before.id == last.id && before.key == last.key.get());
         let seen = seen + earlier.map_or(0, |before| before.seen);
         Some(Self { key: last.key.get().to_owned(), id: last.id.clone().into_owned(), seen })
     }
