@@ -2,7 +2,7 @@
 
 use super::super::answer::document;
 use super::super::revision::Revision;
-use super::ends_object;
+use super::{after_short_key, ends_object, stops};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ fn what_is_common_needs_no_parser() {
     let long = "x".repeat(100);
     let value = json!({
         "a": [1, -2.5, true, false, null, [], {}, {"b": ["c", {"d": {}}]}],
-        "text": "a \"quoted\" line\n", "ünïcode": 0, "e": "ä", "long": long,
+        "text": "a \"quoted\" line\n", "count": 1_234_567_890, "ünïcode": 0, "e": "ä", "long": long,
     });
     let text = format!(",{}\n", &value.to_string()[1..]);
     assert!(!ends_object(text.as_bytes()), "a key that is not ASCII is left to the parser");
@@ -116,6 +116,7 @@ fn what_contradicts_itself_is_left_to_the_parser() {
         r#","a":[}"#,
         r#","a":{]}"#,
         r#","a":1]"#,
+        r#","a":[1,"b":2,"text":"long enough for a short key"]}"#,
         r#","a":tru}"#,
         r#","a""#,
         r#","a":"\x"}"#,
@@ -124,11 +125,45 @@ fn what_contradicts_itself_is_left_to_the_parser() {
         r",}",
         r"",
         ",\"a\":\"\u{1}\"}",
+        &format!(",\"a\":\"{}\"}}", "\u{1}".repeat(32)),
         &format!(",\"a\":{}{}}}", "[".repeat(70), "]".repeat(70)),
     ] {
         assert!(!ends_object(rest.as_bytes()), "{rest}");
     }
+    assert!(!ends_object(b",\"a\":1\xb5}"), "that is no digit");
     assert!(ends_object(br#","a":{"_id":1,"_rev":2}}"#));
+}
+
+/// However deep it is, an object ends with as many braces as it began with.
+#[test]
+fn what_is_too_deep_is_left_to_the_parser() {
+    for depth in [10, 60, 70, 200] {
+        let text = format!(",\"a\":{}1", "{\"a\":".repeat(depth));
+        for closed in 0..depth + 3 {
+            let whole = ends_object(format!("{text}{}", "}".repeat(closed)).as_bytes());
+            assert_eq!(whole, closed == depth + 1 && depth < 62, "{closed} of {depth}");
+        }
+    }
+}
+
+/// Most keys are read in one step, and most text in large ones.
+#[test]
+fn what_is_short_or_plain_is_read_at_once() {
+    let rest = |key: &str, top| {
+        let text = format!(",\"{key}\":123456789");
+        after_short_key(text.as_bytes(), top).map(<[u8]>::to_vec)
+    };
+    for key in ["", "a", "seven_7"] {
+        assert_eq!(rest(key, true).as_deref(), Some(&b"123456789"[..]), "{key}");
+    }
+    assert_eq!(rest("_id", true), None, "it may contradict what was read");
+    assert!(rest("_id", false).is_some());
+    assert_eq!(rest("eight__8", true), None);
+    for byte in 0..=0xff {
+        let mut block = [b'x'; 16];
+        block[9] = byte;
+        assert_eq!(stops(&block), matches!(byte, b'"' | b'\\' | ..0x20), "{byte:#x}");
+    }
 }
 
 /// Text is read in blocks and words: a bad byte must be found at every position in them.
