@@ -134,6 +134,19 @@ fn tasks_are_named_by_database_and_shard() {
 }
 
 #[test]
+fn a_file_is_fragmented_by_what_is_not_live_in_it() {
+    let of = |sizes: Value| {
+        let reading = read(database, &json!({"doc_count": 7, "sizes": sizes}));
+        assert_eq!(value(&reading, "documents"), Some(7.0));
+        value(&reading, "fragmentation_percent")
+    };
+    assert_eq!(of(json!({"file": 200, "active": 50})), Some(75.0));
+    assert_eq!(of(json!({"file": 100, "active": 120})), Some(0.0), "what was counted later");
+    assert_eq!(of(json!({"file": 0, "active": 0})), None, "there is no file yet");
+    assert_eq!(of(json!({"file": 200})), None);
+}
+
+#[test]
 fn settings_hold_nothing_secret_and_nothing_of_one_installation() {
     let found = settings(&json!({
         "admins": {"admin": "-pbkdf2-1"},

@@ -113,11 +113,7 @@ async fn a_quorum_is_asked_for_with_each_document_and_with_nothing_else() {
         (Op { copies: ReadCopies::Usual, ..read }, "", "GET /db/7"),
         (Op::single(OpKind::Create, 7, None), "{}", "PUT /db/7?w=2 {}"),
         (Op::single(OpKind::Delete, 7, token), "", &*delete),
-        (
-            Op::single(OpKind::BulkInsert, 7, None),
-            "{}",
-            r#"POST /db/_bulk_docs?w=2 {"docs":[{}]}"#,
-        ),
+        (Op::single(OpKind::BulkInsert, 7, None), "{}", r#"POST /db/_bulk_docs?w=2 {"docs":[{}]}"#),
         (scan, "", "GET /db/_all_docs?include_docs=true&limit=3&startkey=%227%22"),
     ] {
         let server = scripted(Vec::new());

@@ -266,6 +266,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_is_not_asked_for_again_because_there_is_a_new_log_in() {
+        let mut monitor = monitor(&[DATABASE]);
+        "AuthSession=y".clone_into(&mut monitor.renewal.state.lock().await.cookie);
+        assert!(monitor.ask(3).await.is_ok());
+    }
+
+    #[tokio::test]
     async fn what_a_server_does_not_have_is_unknown_and_what_is_no_answer_is_missed() {
         let mut monitor =
             monitor(&[("404 Object Not Found", "{}"), ("200 OK", "pong"), ("503 Busy", "{}")]);

@@ -276,12 +276,16 @@ mod tests {
 
     /// The knowledge of three nodes on whose ports nothing listens; to be used on a [`LocalSet`].
     fn three() -> Rc<Nodes> {
+        on_ports([1, 2, 3])
+    }
+
+    fn on_ports(ports: [u16; 3]) -> Rc<Nodes> {
         let node = |port: u16| {
             let url = format!("http://127.0.0.1:{port}").parse().unwrap();
             let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
             Node::new(Arc::new(endpoint), Credentials::None, &[])
         };
-        let all: Arc<[Node]> = (1..=3).map(node).collect();
+        let all: Arc<[Node]> = ports.into_iter().map(node).collect();
         Nodes::new(&all, "/db", &ShardContext::new(Clock::system(), 1_000_000_000))
     }
 
@@ -351,6 +355,36 @@ mod tests {
             assert_eq!(restless(&place), [true, true], "its node is back");
             place.turn_to(1);
             assert_eq!(restless(&place), [false, true]);
+        });
+    }
+
+    /// Waits until its connection to its own node is made, or cannot be made.
+    async fn way_of(place: &mut Place) -> Option<Stream> {
+        assert!(place.way_home().await.is_none() && place.way.is_some(), "it takes a moment");
+        while !place.way.as_ref().is_some_and(JoinHandle::is_finished) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        place.way_home().await
+    }
+
+    #[test]
+    fn a_connection_goes_home_once_its_node_takes_it_again() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listener.local_addr().unwrap().port();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let nodes = on_ports([there, 2, 3]);
+            let mut place = Place::new(&nodes, 0, false);
+            assert!(place.way_home().await.is_none() && place.way.is_none(), "it is at home");
+            nodes.lose(0);
+            place.turn_to(1);
+            assert!(place.way_home().await.is_none() && place.way.is_none(), "that is gone");
+            nodes.find(0);
+            assert!(way_of(&mut place).await.is_some() && !nodes.is_gone(0));
+            // One that was found, but takes no connection.
+            let mut place = Place::new(&nodes, 1, false);
+            place.turn_to(0);
+            assert!(way_of(&mut place).await.is_none() && nodes.is_gone(1));
         });
     }
 

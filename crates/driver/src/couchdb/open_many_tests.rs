@@ -172,6 +172,26 @@ async fn many_databases_are_left_alone_if_the_operations_will_show_what_is_there
 }
 
 #[tokio::test]
+async fn of_many_databases_none_is_kept_from_being_compacted_by_a_user_who_may_not() {
+    let rules = vec![
+        WELCOME,
+        (LIST, &[NONE][..]),
+        ("PUT /u-00005", &[DONE]),
+        ("GET /u-00005", &[OK]),
+        ("DELETE /u-00005", &[OK]),
+        ("GET /_node/_local/_config/smoosh.ignore", &[REFUSED]),
+    ];
+    let server = scripted(rules);
+    let mut asked = asked(&server, Existing::No, "u");
+    asked.options.insert("compaction".to_owned(), "off".into());
+    let message = message_of(&open(&asked).await);
+    assert!(message.starts_with("--compaction off needs an administrator"), "{message}");
+    let plan = CouchPlan::check(&asked).unwrap();
+    let as_it_is = Opening { as_it_is: true, ..opening() };
+    assert!(plan.open(&as_it_is).await.is_ok(), "nothing is compacted then");
+}
+
+#[tokio::test]
 async fn those_of_many_that_the_run_has_made_are_removed_at_the_end() {
     let left = r#"["u-00000","u-00001","u-00003","u-00007"]"#;
     let rules = vec![

@@ -161,6 +161,9 @@ async fn a_new_database_has_to_be_on_every_node_that_is_there() {
     let message = message_of(&open(&neither).await);
     assert!(message.ends_with("none of the other nodes answers either"), "{message}");
     assert!(message.contains("127.0.0.1:1") && !message.contains("127.0.0.1:2"), "{message}");
+    let message = message_of(&open(&TargetAsked::at(&away)).await);
+    assert!(message.starts_with("cannot reach 127.0.0.1:1"), "{message}");
+    assert!(!message.contains("other nodes"), "there are none: {message}");
 }
 
 fn design() -> Value {

@@ -1,6 +1,6 @@
 //! What a planned CouchDB says of itself, and which plans are refused.
 
-use super::{CouchPlan, DriverPlan as _, TargetAsked};
+use super::{CouchPlan, Credentials, DriverPlan as _, TargetAsked};
 use crate::op::Way;
 use crate::words::OperationPlan;
 use crate::{
@@ -30,7 +30,8 @@ fn a_plan_tells_where_the_load_goes_and_who_logs_in() {
         nodes: vec!["http://i:2/db".to_owned(), "http://bob@j:3".to_owned()],
         headers: vec!["X-Test: 1".to_owned()],
         pin: true,
-        ..TargetAsked::at("http://ann:x@h:1/db")
+        options: options(json!({"ddocs": [{"_id": "_design/a"}]})),
+        ..TargetAsked::at("http://ann:x@h:1/db?q=2&r=1")
     };
     let three = plan(&asked);
     assert_eq!(three.address().as_deref(), Some("http://h:1,http://i:2,http://j:3"));
@@ -48,7 +49,8 @@ fn a_plan_tells_where_the_load_goes_and_who_logs_in() {
     assert_eq!((second.address().as_deref(), second.nodes()), (Some("http://j:3"), Vec::new()));
     assert_eq!(second.login.user.as_deref(), Some("bob"));
     assert_eq!(second.database, DatabasePlan::Existing { name: "x".to_owned() });
-    assert!(!second.pin && second.headers == ["X-Test: 1"]);
+    assert!(!second.pin && second.headers == ["X-Test: 1"] && second.quorum == three.quorum);
+    assert!(second.making.is_default() && second.designs.is_empty(), "it is not made again");
     for (plan, descriptors) in [(&one, 1), (&CouchPlan::check(&stand_in()).unwrap(), 2)] {
         assert_eq!((plan.descriptors(), plan.is_stand_in()), (descriptors, descriptors == 2));
     }
@@ -197,6 +199,7 @@ fn an_address_that_cannot_be_used_is_refused_with_what_is_wrong() {
         ("ftp://h:1", "no database has addresses that begin with ftp://"),
         ("http://", "TARGET: "),
         ("http://a b", "a space in "),
+        ("http://h:99999/db", "invalid port number in "),
         ("http://a%3Ab@h:1", "there is a : in the user"),
         ("http://h:1/#a", "a fragment in "),
         ("http://h:1/c@i:1/db", "there is an @ after the host"),
@@ -281,6 +284,33 @@ fn nodes_have_to_be_those_of_one_cluster() {
     }
 }
 
+/// All nodes of a cluster have a database that exists, whichever addresses name it.
+#[test]
+fn one_address_is_enough_to_name_a_database_that_exists() {
+    let asked = TargetAsked {
+        existing: Existing::Yes,
+        nodes: vec!["http://i:1".to_owned()],
+        ..TargetAsked::at("http://h:1/db")
+    };
+    let plan = plan(&asked);
+    assert_eq!(plan.nodes(), ["http://h:1", "http://i:1"]);
+    assert_eq!(plan.database, DatabasePlan::Existing { name: "db".to_owned() });
+}
+
+#[test]
+fn a_log_in_of_a_proxy_is_signed_as_the_plan_says() {
+    for (auth, sha1) in [(Auth::Proxy, false), (Auth::ProxySha1, true)] {
+        let asked = TargetAsked {
+            auth,
+            options: options(json!({"roles": "dev"})),
+            ..TargetAsked::at("http://ann:secret@h:1/db")
+        };
+        let plan = plan(&asked);
+        let signed = Credentials::proxy("ann", "dev", "secret".to_owned(), sha1);
+        assert!(plan.credentials(&plan.all(None)[0]) == signed, "{auth:?}");
+    }
+}
+
 #[test]
 fn design_documents_that_nothing_can_be_done_with_are_refused() {
     let view = |views: Value| json!({"_id": "_design/a", "views": views});
@@ -294,6 +324,7 @@ fn design_documents_that_nothing_can_be_done_with_are_refused() {
     let good = view(json!({"v": {"map": "m"}, "lib": {}, "w": {"map": {"fields": {}}}}));
     for (designs, wanted) in [
         (json!([good, index, index]), "open"),
+        (json!([good, {"index": {"fields": ["a"]}, "ddoc": "a", "name": "n"}]), "open"),
         (json!([{"_id": "_design/a"}]), "open"),
         (json!([{"index": {"fields": [{"a": "desc"}]}, "ddoc": "d", "name": "n"}]), "open"),
         (json!([without("ddoc")]), members),

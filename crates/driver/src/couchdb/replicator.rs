@@ -377,6 +377,8 @@ mod tests {
         }
         let answer = json!({ "state": "crashing", "info": { "error": "db_not_found: x" } });
         assert_eq!(of_scheduler(&answer).reason.as_deref(), Some("db_not_found: x"));
+        let answer = json!({ "state": "failed", "info": "Could not open it" });
+        assert_eq!(of_scheduler(&answer).reason.as_deref(), Some("Could not open it"));
         let info = json!({ "docs_written": 7, "doc_write_failures": 1, "error": null });
         let state = of_scheduler(&json!({ "state": "running", "info": info }));
         assert_eq!((state.written, state.write_failures, state.reason), (Some(7), Some(1), None));
@@ -389,6 +391,9 @@ mod tests {
             (of_document(&stored).phase, of_document(&stored).reason),
             (Failed, Some("no".to_owned()))
         );
+        let why = json!({ "error": "x" });
+        let stored = json!({ "_replication_state": "error", "_replication_state_reason": why });
+        assert_eq!(of_document(&stored).reason, Some(why.to_string()));
     }
 
     #[test]

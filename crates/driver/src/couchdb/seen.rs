@@ -70,6 +70,26 @@ mod tests {
     }
 
     #[test]
+    fn documents_are_kept_as_long_as_there_is_room_for_all() {
+        let mut seen = Seen::default();
+        for name in [b"a", b"b"] {
+            seen.keep(name, b"{}");
+        }
+        assert!(seen.get(b"a").is_some() && seen.get(b"b").is_some());
+        let half = vec![b'x'; MOST / 2 - 1];
+        for name in [b"a", b"b"] {
+            seen.forget(name);
+        }
+        for name in [b"c", b"d"] {
+            seen.keep(name, &half);
+        }
+        assert_eq!(seen.bytes, MOST);
+        assert!(seen.get(b"c").is_some() && seen.get(b"d").is_some());
+        seen.keep(b"e", b"");
+        assert!(seen.get(b"c").is_none() && seen.get(b"e").is_some());
+    }
+
+    #[test]
     fn memory_has_an_end() {
         let mut seen = Seen::default();
         for i in 0..40u8 {

@@ -1,12 +1,14 @@
 //! Replications, probes, followers and monitors: what is sent for them, and what is read.
 
+use super::many::Many;
 use super::scripted_tests::{Answer, MISSING, Rule, Scripted, answers, scripted};
 use super::{CouchFollower, CouchMonitor, CouchProber, CouchReplicator, Credentials};
+use crate::clock::SECOND_NS;
 use crate::measure::{Change, document_hash};
 use crate::op::Way;
 use crate::{
     DocumentCount, FeedKind, FollowPlan, Follower as _, Monitor as _, NoReading, Prober as _,
-    Replicated, ReplicationPhase, Replicator, Stored, Target as _,
+    Replicated, ReplicationPhase, Replicator, Spread, Stored, Target as _,
 };
 use serde_json::{Value, json};
 
@@ -332,6 +334,22 @@ async fn changes_are_followed_from_where_the_last_ones_ended() {
     }
 }
 
+/// A feed comes in pieces, and lasts until the server ends it.
+#[tokio::test]
+async fn a_feed_is_read_to_its_end() {
+    let text: &'static str = LINES.repeat(5_000).leak();
+    let rules = vec![
+        ("GET /db/_changes?limit=1&since=now", answers([("200 OK", PAGE)])),
+        ("GET /db/_changes?feed=*", answers([("200 OK", text)])),
+    ];
+    let server = scripted(rules);
+    let mut it = follower(&server, &server.database(), FeedKind::Continuous, None);
+    it.begin().await.unwrap();
+    let mut changes = 0;
+    it.follow(|_| changes += 1).await.unwrap();
+    assert_eq!(changes, 5_000);
+}
+
 #[tokio::test]
 async fn a_feed_that_cannot_be_opened_is_reported_with_what_the_server_says() {
     let limit = "GET /db/_changes?limit=1&since=1-a";
@@ -365,6 +383,32 @@ async fn a_feed_that_cannot_be_opened_is_reported_with_what_the_server_says() {
         assert_eq!(it.follow(|_| ()).await.is_ok(), ok);
         let logged_in = server.seen().iter().filter(|it| it.starts_with("POST /_session")).count();
         assert_eq!(logged_in, 1);
+    }
+}
+
+/// Many databases are asked about a hundred at a time, and the less often the more there are.
+#[tokio::test]
+async fn the_sizes_of_many_databases_are_observed_unless_there_are_too_many() {
+    let info = json!([{"key": "u-00000", "info": {"doc_count": 2, "sizes": {"file": 8}}}]);
+    for (count, requests) in [(5, 1), (1_000, 10), (1_001, 0)] {
+        let info = ("200 OK", &*info.to_string().leak());
+        let server = scripted(vec![("POST /_dbs_info", answers([info]))]);
+        let spread = Spread { count, documents: 10_000, batch: 10 };
+        let many = Many::new("u", spread, String::new());
+        let nodes = server.database().nodes.to_vec();
+        let target = super::CouchDb::on(nodes, super::Paths::of(many));
+        let mut it = CouchMonitor::each(&target).remove(0);
+        let seconds: Vec<_> = it.questions().iter().map(|it| it.every_ns / SECOND_NS).collect();
+        assert_eq!(seconds, [2, 2, 1, 2 * u64::from(count.div_ceil(100))]);
+        let read = it.ask(3).await;
+        assert_eq!(server.seen().len(), requests);
+        if requests == 0 {
+            assert_eq!(read, Err(NoReading::Unknown), "that would cost too much");
+            continue;
+        }
+        let read = read.unwrap();
+        let documents = read.values.iter().find(|(it, _)| it.name == "documents");
+        assert_eq!(documents.map(|(_, count)| *count), Some(2.0 * requests as f64));
     }
 }
 

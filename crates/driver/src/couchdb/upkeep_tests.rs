@@ -261,6 +261,30 @@ async fn copies_of_a_database_are_compared_node_by_node() {
     assert_eq!(statuses, [None, None, Some(404)]);
 }
 
+#[tokio::test]
+async fn a_large_copy_is_read_to_its_end() {
+    let shards = ("200 OK", r#"{"shards":{"0-f":["a@x","b@x"]}}"#);
+    let page = |numbers: std::ops::Range<u64>| -> Answer {
+        let change = |n: u64| json!({"seq": n, "id": n.to_string(), "changes": [{"rev": "1-a"}]});
+        let changes: Vec<_> = numbers.map(change).collect();
+        ("200 OK", json!({ "results": changes }).to_string().leak())
+    };
+    let changes = "GET /_node/a@x/shards%2F0%2Df%2Fdb%2E17/_changes";
+    let after = |seq: u64| -> &'static str { format!("{changes}?since={seq}&limit=5000").leak() };
+    let rules = vec![
+        WELCOME,
+        ("GET /db", answers([INFO])),
+        ("GET /db/_shards", answers([shards])),
+        (after(0), answers([page(1..5_001)])),
+        (after(5_000), answers([page(5_001..10_000)])),
+        ("GET /_node/b@x/*", answers([("200 OK", r#"{"results":[]}"#)])),
+    ];
+    let plan = CouchPlan::check(&scripted(rules).plan("db")).unwrap();
+    let copies = plan.copies(&opening(), "db").await.unwrap().unwrap();
+    let counts: Vec<_> = copies.nodes.iter().map(|it| (it.documents, it.missing)).collect();
+    assert_eq!(counts, [(9_999, 0), (0, 9_999)]);
+}
+
 /// What a node answers with in place of changes, and what is reported about it.
 #[tokio::test]
 async fn a_copy_that_cannot_be_read_is_reported_with_the_reason() {

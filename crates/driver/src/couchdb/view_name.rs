@@ -46,6 +46,9 @@ mod tests {
     fn a_view_has_a_design_document_and_a_name() {
         let name = |text: &str| ViewName::try_from(text.to_owned()).map(|it| it.to_string());
         assert_eq!(name("app/by_born").as_deref(), Ok("app/by_born"));
+        let stored = serde_json::json!("app/by_born");
+        let read: ViewName = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), stored);
         for wrong in ["app", "/by", "app/", "a/b/c"] {
             assert!(name(wrong).unwrap_err().contains("is not a design document and its view"));
         }

@@ -354,6 +354,17 @@ mod tests {
         assert_eq!(count(warned, "docs"), Ok(Counted { rows: 0, warned: true }));
     }
 
+    /// An answer whose rows are no list has none, and is no answer where there must be some.
+    #[test]
+    fn what_is_no_list_has_no_rows() {
+        for value in ["{}", "{\"a\":[1,2]}", "null", "true", "-1", "17", "1.5", "\"none\""] {
+            let body = format!("{{\"rows\":{value},\"warning\":\"x\"}}");
+            assert_eq!(count(body.as_bytes(), "rows"), Err(Failure::Protocol), "{value}");
+            let none = Counted { rows: 0, warned: true };
+            assert_eq!(any(body.as_bytes()), Ok(none), "{value}");
+        }
+    }
+
     #[test]
     fn what_is_not_there_is_no_row_and_what_failed_is_no_answer() {
         let rows = |it: Result<Counted, Failure>| it.map(|it| it.rows);

@@ -244,8 +244,45 @@ mod tests {
                 ),
             ),
             ("local put 10", format!(r#"PUT _local/x {{"text":"x"}} [new text 10] {json}"#)),
+            (
+                "view a/b?key={{key}}&startkey=\"c\"&stable=true",
+                r#"GET _design/a/_view/b?key=%22x%22&startkey=%22c%22&stable=true  [key] """#
+                    .to_owned(),
+            ),
+            (
+                "view a/b?keys={{keys}}",
+                format!(r#"POST _design/a/_view/b {{"keys":"x"}} [keys] {json}"#),
+            ),
         ] {
             assert_eq!(spelled(text).as_deref(), Ok(wanted.as_str()), "{text}");
+        }
+    }
+
+    /// Whatever changes something must not be sent twice.
+    #[test]
+    fn only_what_changes_nothing_may_be_sent_again() {
+        for (text, reads) in [
+            ("get", true),
+            ("bulk_get 20", true),
+            ("all_docs", true),
+            ("view a/b", true),
+            (r#"find {"selector":{}}"#, true),
+            ("changes", true),
+            ("attachment get up", true),
+            ("attachment put 5k", false),
+            ("conflict read a", true),
+            ("conflict make", false),
+            ("conflict resolve a", false),
+            ("purge a", false),
+            ("local get put", true),
+            ("local put 10", false),
+            ("request GET a", true),
+            ("request POST a", false),
+            ("request PUT a", false),
+            ("request DELETE a", false),
+        ] {
+            let plan = OperationPlan::parse(&format!("own-spelled={text}")).unwrap();
+            assert_eq!(spell(&plan).unwrap().reads, reads, "{text}");
         }
     }
 
@@ -255,6 +292,7 @@ mod tests {
             ("view a/b?update=false", true),
             ("view a/b?update=lazy", true),
             ("view a/b?stale=ok", true),
+            ("view a/b?stale=false", false),
             (r#"{"view":"a/b","params":{"update":false}}"#, true),
             ("view a/b?update=true&limit=1", false),
             ("view a/b", false),
@@ -281,6 +319,8 @@ mod tests {
             ("local get", "is neither put nor get"),
             (r#"all_docs={"a":1}"#, "is not a word of CouchDB"),
             (r#"{"all_docs":"","params":{"partition":1}}"#, "partition is not a text"),
+            ("view a/b?keys=17", "keys is not a list; write it like"),
+            ("view a/b?key={{key}}{{key}}", "is not JSON"),
             (r#"{"get":"","expect":{"document":true}}"#, "get have no rows of documents"),
         ] {
             let message = spelled(text).unwrap_err();

@@ -101,6 +101,10 @@ mod tests {
                 r#"{{"results":[{{"id":"c","docs":[{{"error":{{"id":"c"}}}}]}},
                 {{"id":"b","docs":[{{"ok":{b}}}]}}]}}"#
             ),
+            format!(
+                r#"{{"results":[{{"id":"a","docs":[{{"ok":{a}}}]}},
+                {{"id":"b","docs":[{{"ok":{b}}}]}}]}}"#
+            ),
         ] {
             let (token, place) = whole(answer.as_bytes(), b"b").unwrap().expect(&answer);
             assert_eq!((token.number, answer[place].trim_end()), (2, b.as_str()), "{answer}");
