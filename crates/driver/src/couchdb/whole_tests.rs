@@ -85,7 +85,8 @@ fn what_is_common_needs_no_parser() {
     let long = "x".repeat(100);
     let value = json!({
         "a": [1, -2.5, true, false, null, [], {}, {"b": ["c", {"d": {}}]}],
-        "text": "a \"quoted\" line\n", "count": 1_234_567_890, "ünïcode": 0, "e": "ä", "long": long,
+        "text": "a \"quoted\" line\n", "count": 1_234_567_890, "ünïcode": 0,
+        "e": "ä", "long": long,
     });
     let text = format!(",{}\n", &value.to_string()[1..]);
     assert!(!ends_object(text.as_bytes()), "a key that is not ASCII is left to the parser");
