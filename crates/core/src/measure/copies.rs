@@ -78,4 +78,16 @@ mod tests {
         }
         assert!(!NodeCopies::default().are_refused());
     }
+
+    #[test]
+    fn copies_that_lack_something_differ() {
+        let of = |missing, older| {
+            let node = NodeCopies { missing, older, ..NodeCopies::default() };
+            Copies { nodes: vec![NodeCopies::default(), node], ..Copies::default() }
+        };
+        for (missing, older) in [(1, 0), (0, 1)] {
+            assert!(of(missing, older).differ() && !of(missing, older).are_alike());
+        }
+        assert!(!of(0, 0).differ() && of(0, 0).are_alike());
+    }
 }

@@ -219,7 +219,7 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Statistic;
+    use crate::measure::{Interval, Statistic, Totals};
     use crate::op::{Failure, OpKind};
 
     #[test]
@@ -235,5 +235,29 @@ mod tests {
         for (place, count) in Count::ALL.iter().enumerate() {
             assert_eq!(*count as usize, place);
         }
+    }
+
+    fn summary(resent: u64, issued: u64) -> OperationSummary {
+        let mut interval = Interval::new(0);
+        let part = interval.kind_mut(OpKind::Read);
+        (part.requests, part.ok, part.wire.resent) = (2, 2, resent);
+        let mut totals = Totals::default();
+        totals.add(&interval);
+        *totals.issued.of(OpKind::Read) = issued;
+        totals.summarize(1.0).remove(0)
+    }
+
+    #[test]
+    fn what_is_rare_is_shown_where_it_occurs() {
+        let (plain, resent, lost) = (summary(0, 2), summary(1, 2), summary(0, 3));
+        assert_eq!(Count::shown(Shown::Always, &[&lost]), [Count::Failed]);
+        assert_eq!(Count::shown(Shown::Wide, &[&plain]), [Count::Failed, Count::Requests]);
+        let with_unfinished = [Count::Failed, Count::Unfinished, Count::Requests];
+        assert_eq!(Count::shown(Shown::Wide, &[&plain, &lost]), with_unfinished);
+        let detail = |it: &OperationSummary| Count::shown(Shown::Detail, &[it]);
+        assert!(!detail(&plain).contains(&Count::Resent));
+        assert!(detail(&resent).contains(&Count::Resent));
+        let narrow: Vec<_> = Count::ALL.iter().filter(|it| !it.is_wide()).collect();
+        assert_eq!(narrow, [&Count::Failed]);
     }
 }

@@ -228,8 +228,7 @@ impl Follows {
 
     /// The documents with a change that has not reached this follower.
     fn missing(&self, follower: usize) -> impl Iterator<Item = u32> {
-        let documents = (0u32..).zip(&self.due).filter(|(_, due)| **due > 0);
-        let missing = documents.filter(move |(document, due)| {
+        let missing = (0u32..).zip(&self.due).filter(move |(document, due)| {
             let came = |seen: &ReceivedChanges| seen.last(*document) >= **due;
             !came(&self.followers[follower]) && (!self.filtered || self.followers.iter().any(came))
         });
@@ -343,6 +342,27 @@ mod tests {
         assert!(follows.is_complete());
         let second = summed(&follows, 1);
         assert_eq!((second.missing, second.undelivered), (Some(0), 1));
+    }
+
+    #[test]
+    fn a_change_that_comes_with_its_acknowledgement_is_not_early() {
+        let mut follows = Follows::new(1, false);
+        follows.acknowledge(&[ack(1, 1, 10 * MS)]);
+        came(&mut follows, 0, (1, 1), 10 * MS);
+        follows.compare(20 * MS);
+        let by = summed(&follows, 0);
+        assert_eq!((by.early, by.lag.samples, by.lag.min_us), (0, 1, 0.0));
+    }
+
+    #[test]
+    fn documents_of_others_are_neither_acknowledged_nor_missing() {
+        let mut follows = Follows::new(2, false);
+        came(&mut follows, 0, (7, 3), 5);
+        follows.acknowledge(&[ack(1, 1, 1)]);
+        assert_eq!(follows.acknowledged(), (1, 1));
+        assert_eq!([0, 1].map(|it| summed(&follows, it).missing), [Some(1), Some(1)]);
+        assert_ne!(document_hash(b"7"), document_hash(b"1"));
+        assert_eq!(document_hash(b"7"), document_hash(b"7"));
     }
 
     #[test]

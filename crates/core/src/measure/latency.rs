@@ -290,4 +290,12 @@ mod tests {
         assert!(shown.clone().all(|it| it.gauge().is_some() == it.percent().is_none()));
         assert_eq!(shown.last(), Some(Statistic::Max));
     }
+
+    #[test]
+    fn narrow_tables_have_what_every_table_has() {
+        let narrow: Vec<_> = Statistic::ALL.iter().filter(|it| !it.is_wide()).collect();
+        let always: Vec<_> = Statistic::shown(Shown::Always).collect();
+        assert_eq!(narrow, always.iter().collect::<Vec<_>>());
+        assert!(!always.is_empty() && always.len() < Statistic::ALL.len());
+    }
 }

@@ -293,7 +293,8 @@ mod tests {
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;
         for (node, done, result) in [
-            (0, 5, Ok(Reply::default())),
+            // The last moment of the stage.
+            (0, 1_000, Ok(Reply::default())),
             (2, 6, accepted),
             (2, 2_000, Ok(Reply::default())),
             (2, 7, Err(Failure::Reset)),
@@ -327,6 +328,7 @@ mod tests {
         let summary = NodeSummary::new("http://c".to_owned(), &nodes[2], &log, 0, 2.0);
         assert!((summary.throughput_per_s - 3.5).abs() < 1e-9, "without what was drained");
         assert_eq!(summary.failures, [(Failure::Conflict, 6), (Failure::Reset, 10)].into());
+        assert_eq!(summary.failed(), 16);
     }
 
     #[test]
@@ -403,6 +405,8 @@ mod tests {
         assert_eq!(listed(&one), [(100, 2_900)]);
         one.absences[0].to = Some(50_000_000);
         assert_eq!(listed(&one), [(100, 4_000)], "that was another time");
+        one.absences[0].to = Some(100_000_000);
+        assert_eq!(listed(&one), [(100, 4_000)], "it was silent from then on");
         let mut none = NodeLog::default();
         none.merge(&one);
         assert_eq!(none.silences, one.silences, "a shard that did not ask knows nothing");
@@ -411,6 +415,17 @@ mod tests {
         let busy: Vec<_> = (0..500).map(|n| (n * 10, n * 10 + 10, true)).collect();
         one.merge(&silent(&busy));
         assert_eq!(listed(&one), [], "it answered another shard");
+    }
+
+    #[test]
+    fn another_clock_changes_when_a_node_was_away_and_silent() {
+        let mut log = silent(&[(0, 10, true), (11, 2_011, true)]);
+        let mut silences = log.silences.clone().unwrap();
+        log.absences = vec![absence(20, Some(30), 2), absence(40, None, 0)];
+        log.convert(5, 105);
+        assert_eq!(log.absences, [absence(120, Some(130), 2), absence(140, None, 0)]);
+        silences.convert(5, 105);
+        assert_eq!(log.silences, Some(silences));
     }
 
     #[test]

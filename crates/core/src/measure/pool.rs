@@ -145,4 +145,30 @@ mod tests {
         sum.full.add(7);
         assert_eq!(sum.full.error_s(), None, "one says nothing of how they differ");
     }
+
+    #[test]
+    fn what_was_opened_and_how_long_adds_up_over_threads() {
+        let log = |refused, opened: &[(Nanos, Nanos)]| {
+            let mut log = PoolLog { over_ns: 5, ..PoolLog::default() };
+            log.opened.refused = refused;
+            opened.iter().for_each(|&(from, to)| log.opened.add(from, to));
+            log
+        };
+        let mut sum = log(1, &[(10, 30), (20, 25)]);
+        sum.merge(&log(2, &[(0, 7)]));
+        let wanted = Opened { count: 3, refused: 3, took_ns: 32, slowest_ns: 20, last_ns: 30 };
+        assert_eq!((sum.opened, sum.over_ns), (wanted, 10));
+    }
+
+    #[test]
+    fn operations_since_then_are_told_from_those_before() {
+        let mut held = Held::default();
+        held.add(2 * SECOND_NS);
+        let before = held;
+        held.add(SECOND_NS);
+        held.add(3 * SECOND_NS);
+        let since = held.since(&before);
+        // A variance of 2, over 2.
+        assert_eq!((since.count, since.mean_s(), since.error_s()), (2, Some(2.0), Some(1.0)));
+    }
 }

@@ -314,7 +314,10 @@ mod tests {
         let (sink, source) = std::sync::mpsc::channel();
         let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
         let timing = timing(5);
-        let rows = |accepted, rows| Ok(Reply { accepted, rows, ..Reply::default() });
+        let rows = |accepted, rows| {
+            let (warned, outdated) = (true, accepted);
+            Ok(Reply { accepted, rows, warned, outdated, ..Reply::default() })
+        };
         let one = Sample {
             bytes: BodyBytes { sent: 11, received: 13 },
             wire: Wire { resent: 1, requests: Some(3), retries: 2, ..Wire::default() },
@@ -331,6 +334,7 @@ mod tests {
         assert_eq!(kind.wire, Wire { resent: 1, requests: Some(6), retries: 4, ..Wire::default() });
         assert_eq!(kind.statuses, [(200, 2), (302, 2)].into());
         assert_eq!((kind.ok, kind.accepted, kind.rows), (2, 1, 4));
+        assert_eq!((kind.warned, kind.outdated), (2, 1));
         assert_eq!(kind.per_row.as_ref().map(|it| it.len()), Some(1), "a scan that brought some");
     }
 
@@ -357,6 +361,7 @@ mod tests {
         recorder.tell(conflict.0, conflict.1, || Some(Reason::new(Some(409), "first")));
         recorder.tell(conflict.0, conflict.1, || panic!("it is known"));
         recorder.tell(timeout.0, timeout.1, || Some(Reason::new(None, "said")));
+        recorder.tell(timeout.0, timeout.1, || panic!("that, too"));
         let other = (OpKind::Update, Failure::Conflict);
         recorder.tell(other.0, other.1, || Some(Reason::new(Some(412), "")));
         recorder.finish();

@@ -278,5 +278,14 @@ mod tests {
         let last = points.last().unwrap();
         assert_eq!((last.seconds, last.longest_us), (16, 4_999.0));
         assert!(points.windows(2).all(|pair| pair[0].at_s + 16 == pair[1].at_s));
+        assert!(points.iter().all(|it| it.seconds == 16), "those from before, too");
+
+        // A point begins at a multiple of its length, wherever its first marker was.
+        let mut log = MarkerLog::default();
+        for second in 0..3_000 {
+            log.seen((2 * second + 1) * SECOND_NS, 1_000);
+        }
+        let (_, points) = log.finish();
+        assert!(points.iter().all(|it| it.at_s % it.seconds == 0), "{points:?}");
     }
 }

@@ -211,6 +211,8 @@ fn a_node_that_never_answers_again_is_silent_as_long_as_it_was_asked() {
     assert_eq!(waited(&silences), [(100, 700)]);
     // Another shard waited until later, and was not answered either.
     let other = node(&[(0, 10, true), (650, 900, false)]);
-    assert_eq!(waited(&silences.common(&other)), [(100, 900)]);
+    let both = silences.common(&other);
+    assert_eq!(waited(&both), [(100, 900)]);
+    assert_eq!(listed(&both), [(100, 600), (700, 200)], "no time is in two of them");
     assert_eq!(waited(&node(&[(0, 10, true)])), []);
 }

@@ -268,6 +268,7 @@ mod tests {
         totals.add(&part(Failure::Timeout, None));
         let both = "4 rejected: illegal_docid: no colon (status 400); 2 timeout";
         assert_eq!(words(&totals), both);
+        assert_eq!(totals.summarize(1.0)[0].failure_words(), both, "there is only one kind");
         // A server may give a status and say nothing.
         let mut silent = Totals::default();
         *silent.issued.of(OpKind::Create) = 2;
@@ -305,5 +306,24 @@ mod tests {
             (12, 7, 3, 2)
         );
         assert!((summary.throughput_per_s - 3.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn failed_requests_are_taken_out_of_the_times_of_successful_ones() {
+        let mut interval = Interval::new(0);
+        let part = interval.kind_mut(OpKind::Read);
+        part.requests = 3;
+        for ns in [1_000, 2_000, 9_000] {
+            part.service.record(ns);
+            part.response.record(ns);
+        }
+        let failed = part.failed_times.entry(Failure::Timeout).or_default();
+        failed.service.record(9_000);
+        failed.response.record(9_000);
+        let mut totals = Totals::default();
+        totals.add(&interval);
+        let mut summary = totals.so_far(1.0).remove(0);
+        summary.leave_out_failed();
+        assert_eq!((summary.service.samples, summary.response.samples), (2, 2));
     }
 }

@@ -168,6 +168,8 @@ mod tests {
         assert_eq!(by.time.samples, by.probes - by.unseen);
         assert_eq!(by.reason.as_deref(), Some("no answer"));
         assert_eq!(by.stale_share(), Some(2.0 / 3.0));
+        let twice = vec![by.clone(), by];
+        assert_eq!(Visibility { by: twice, ..Visibility::default() }.unseen(), 2);
         assert_eq!(Sightings::new(Way::Get, None).finish().stale_share(), None);
     }
 }

@@ -271,3 +271,48 @@ impl SeriesKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Interval;
+
+    #[test]
+    fn each_count_of_a_second_adds_up() {
+        let mut interval = Interval::new(0);
+        let part = interval.kind_mut(OpKind::Create);
+        (part.requests, part.ok, part.accepted, part.rows) = (5, 3, 2, 7);
+        part.failures[Failure::Conflict.index()] = 1;
+        let counts = |row: &SeriesKind| {
+            let counts = [Count::Requests, Count::Ok, Count::Accepted, Count::Failed, Count::Rows];
+            counts.map(|count| row.count(count))
+        };
+        let mut row = SeriesKind::default();
+        for _ in 0..2 {
+            row.merge(interval.kind(OpKind::Create).unwrap());
+        }
+        assert_eq!(counts(&row), [10, 6, 4, 2, 14]);
+        assert_eq!(row.counts, [(Count::Rows, 14)].into(), "neither fields nor zeros");
+        let next = row.clone();
+        row.join(&next);
+        assert_eq!(counts(&row), [20, 12, 8, 4, 28]);
+    }
+
+    #[test]
+    fn failed_requests_are_taken_out_of_the_times_of_successful_ones() {
+        let times = |all: &[u64]| {
+            let mut times = Histogram::default();
+            all.iter().for_each(|&ns| times.record(ns));
+            Kept::Open(times)
+        };
+        let failed = FailedTimes { service: times(&[9_000]), response: times(&[9_500]) };
+        let mut row = SeriesKind {
+            service: times(&[1_000, 2_000, 9_000]),
+            response: times(&[1_500, 2_500, 9_500]),
+            failed_times: [(Failure::Timeout, failed)].into(),
+            ..SeriesKind::default()
+        };
+        row.leave_out_failed();
+        assert_eq!([row.service.get(), row.response.get()].map(|it| it.len()), [2, 2]);
+    }
+}

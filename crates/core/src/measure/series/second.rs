@@ -95,4 +95,16 @@ mod tests {
         seconds.add(&one(2, 9));
         assert_eq!(shown(&seconds.rest()), [(2, true, 9)]);
     }
+
+    #[test]
+    fn waits_for_a_processor_add_up_over_shards() {
+        let mut seconds = Seconds::default();
+        for waited_ns in [500_000_000, 250_000_000] {
+            let mut interval = Interval::new(0);
+            interval.waited_ns = waited_ns;
+            seconds.add(&interval);
+        }
+        let waited_s = seconds.rest()[0].row.waited_s;
+        assert!((waited_s - 0.75).abs() < 1e-9, "{waited_s}");
+    }
 }
