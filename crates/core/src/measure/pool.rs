@@ -151,7 +151,9 @@ mod tests {
         let log = |refused, opened: &[(Nanos, Nanos)]| {
             let mut log = PoolLog { over_ns: 5, ..PoolLog::default() };
             log.opened.refused = refused;
-            opened.iter().for_each(|&(from, to)| log.opened.add(from, to));
+            for &(from, to) in opened {
+                log.opened.add(from, to);
+            }
             log
         };
         let mut sum = log(1, &[(10, 30), (20, 25)]);

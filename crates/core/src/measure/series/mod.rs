@@ -302,7 +302,9 @@ mod tests {
     fn failed_requests_are_taken_out_of_the_times_of_successful_ones() {
         let times = |all: &[u64]| {
             let mut times = Histogram::default();
-            all.iter().for_each(|&ns| times.record(ns));
+            for &ns in all {
+                times.record(ns);
+            }
             Kept::Open(times)
         };
         let failed = FailedTimes { service: times(&[9_000]), response: times(&[9_500]) };
