@@ -95,7 +95,7 @@ async fn an_end_has_the_log_in_and_the_headers_of_the_plan() {
 #[tokio::test]
 async fn documents_are_counted_found_and_compared_on_either_side() {
     let rows = r#"{"rows":[{"id":"a","value":{"rev":"1-a"}},{"key":"b","error":"not_found"},
-        {"id":"c","value":{"rev":"2-c","deleted":true}}]}"#;
+        {"id":"c","value":{"rev":"2-c","deleted":true}},{"key":"d","error":"not_found"}]}"#;
     let changes = r#"{"last_seq":"9-x","results":[{"id":"a","changes":[{"rev":"1-a"}]},
         {"id":"c","changes":[{"rev":"2-c"}],"deleted":true},{"id":"d"}]}"#;
     let bulk = r#"[{"ok":true,"id":"a"},{"id":"b","error":"conflict"},{"ok":true,"id":"c"}]"#;
@@ -139,9 +139,14 @@ async fn documents_are_counted_found_and_compared_on_either_side() {
 /// What is too much for one request is asked for in several.
 #[tokio::test]
 async fn a_thousand_documents_are_asked_for_at_once() {
-    let rows = json!({"rows": [{"id": "x", "value": {"rev": "1-a"}}]}).to_string();
+    // The first of each request is there.
+    let rows = |count: usize| {
+        let mut rows = vec![json!({"key": "y", "error": "not_found"}); count];
+        rows[0] = json!({"id": "x", "value": {"rev": "1-a"}});
+        ("200 OK", &*json!({ "rows": rows }).to_string().leak())
+    };
     let rules = vec![
-        ("POST /db/_all_docs", answers([("200 OK", &*rows.leak())])),
+        ("POST /db/_all_docs", answers([rows(1_000), rows(2)])),
         ("POST /db/_revs_diff", &[("200 OK", "{}"), ("200 OK", r#"{"1001":{}}"#)]),
         ("POST /db/_bulk_docs", &[("202 Accepted", r#"[{"ok":true}]"#)]),
     ];
