@@ -259,7 +259,7 @@ fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     let ended = launcher.end();
     let says = |text: &str| assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
-    assert_eq!(lost(&ended.record), [1]);
+    assert_eq!(lost(&ended.record), [1], "{}", ended.stderr);
     says("agent 1: its Python process was killed by SIGKILL");
     // Three agents to the end, and what the fourth had reported. If they had stopped with it, it
     // would be about 1,000; a busy machine does not manage all 2,000.
