@@ -28,7 +28,7 @@ impl Slope {
         let mut slopes = Vec::with_capacity(points.len() * (points.len() - 1) / 2);
         let mut score = 0_i64;
         for (at, (x, y)) in points.iter().enumerate() {
-            for (later, other) in &points[at..] {
+            for (later, other) in &points[at + 1..] {
                 if later > x {
                     slopes.push((other - y) / (later - x));
                     score += i64::from(other > y) - i64::from(other < y);
