@@ -1,7 +1,7 @@
 //! Distributes the connections of a stage to threads, without the types of their workloads.
 
-use crate::drive::Lane;
 use crate::driver::{Driver, Target, WithTarget};
+use crate::lane::Lane;
 use crate::shard::{ShardPlan, ShardResult, run_shard};
 use crate::workload::{LaneContext, Runner, Stock, Workload, WorkloadPlan};
 use std::any::Any;

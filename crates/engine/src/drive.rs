@@ -1,5 +1,6 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
+use super::lane::{AnyWorkload, Lane, LaneResult, TaskResult};
 use super::notes::{OpResult, acknowledge, compare_age, divide, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
@@ -10,7 +11,6 @@ use crate::journal::Writer;
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{ByKind, Class, Failure, Key, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next, WorkloadFor};
-use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -84,9 +84,9 @@ impl Shared {
     }
 
     /// Counts an operation that begins. Returns how late it is through the client's fault.
-    fn begin(&self, op: &Op, ticket: &Ticket) -> Late {
+    fn begin(&self, op: &Op, ticket: Ticket) -> Late {
         self.issue(op.kind, op.documents);
-        if op.part.follows() { Late::default() } else { self.watch.begin(ticket) }
+        if op.part.follows() { Late::default() } else { self.watch.begin(&ticket) }
     }
 
     /// Notes for how long the client held up a request with this outcome.
@@ -251,59 +251,6 @@ impl<P: Pen> Prepared<P> {
     }
 }
 
-/// One connection: its number in the run, and its workload.
-#[derive(Debug)]
-pub struct Lane<W> {
-    /// The connection's number in the run.
-    pub connection: usize,
-    /// The source of its operations.
-    pub workload: W,
-}
-
-/// A workload for sessions of type `S`.
-pub(super) type AnyWorkload<S> = Box<dyn WorkloadFor<<S as Session>::Pen>>;
-
-/// One connection after the stage.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct LaneResult<W> {
-    /// The connection's number in the run.
-    pub connection: usize,
-    /// Its workload, in its final state.
-    pub workload: W,
-    /// How it spent its time.
-    pub times: ConnectionTimes,
-    /// When its first request was sent, from the common start, in nanoseconds.
-    pub first_sent_ns: Option<Nanos>,
-    /// How late that was, in nanoseconds.
-    pub first_late_ns: Option<Nanos>,
-    /// Whether it was not connected in time for the common start.
-    pub late: bool,
-    /// Whether it was never opened.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unopened: bool,
-}
-
-impl<W> LaneResult<W> {
-    pub(super) fn unopened(lane: Lane<W>) -> Self {
-        let Lane { connection, workload } = lane;
-        let (times, first_sent_ns, first_late_ns) = (ConnectionTimes::default(), None, None);
-        let (late, unopened) = (false, true);
-        Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
-    }
-
-    /// The same result with another workload.
-    pub(super) fn map<V>(self, workload_of: impl FnOnce(W) -> V) -> LaneResult<V> {
-        let Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened } =
-            self;
-        let workload = workload_of(workload);
-        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
-    }
-}
-
-#[allow(
-    clippy::manual_async_fn,
-    reason = "the future of an `async fn` would hold its arguments a second time"
-)]
 pub(super) fn run_lane<S: Session>(
     shared: Rc<Shared>,
     seat: usize,
@@ -311,7 +258,7 @@ pub(super) fn run_lane<S: Session>(
     mut first: Box<Prepared<S::Pen>>,
     mut session: Box<S>,
     late: bool,
-) -> impl Future<Output = LaneResult<AnyWorkload<S>>> {
+) -> impl Future<Output = TaskResult<S>> {
     async move {
         let workload = &mut *lane.workload;
         let (times, first_sent) = drive(&shared, seat, &mut *session, workload, &mut first).await;
@@ -319,7 +266,16 @@ pub(super) fn run_lane<S: Session>(
         let first_late_ns = first_sent.map(|first| first.late_ns);
         let Lane { connection, workload } = lane;
         let unopened = false;
-        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
+        let result = LaneResult {
+            connection,
+            workload,
+            times,
+            first_sent_ns,
+            first_late_ns,
+            late,
+            unopened,
+        };
+        Box::new(result)
     }
 }
 
@@ -331,82 +287,83 @@ struct FirstSent {
 
 /// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
-async fn drive<S: Session>(
+fn drive<S: Session>(
     shared: &Shared,
-    connection: usize,
+    seat: usize,
     session: &mut S,
     workload: &mut dyn WorkloadFor<S::Pen>,
-    first: &mut Prepared<S::Pen>,
-) -> (ConnectionTimes, Option<FirstSent>) {
-    let mut own = Connection::default();
-    let Prepared { pen, next, since } = first;
-    let since = since.unwrap_or(shared.start);
-    let mut last_done = since;
-    let (mut first_part, mut first_sent, mut last) = (None, None, None);
-    loop {
-        shared.announce(next);
-        let op = match std::mem::replace(next, Next::End) {
-            Next::Op(op) => op,
-            Next::Wait(wait_ns) if !shared.tickets.ended() => {
-                let waited_ns = wait(shared, wait_ns).await;
-                own.times.idle_ns += waited_ns;
-                last_done += waited_ns;
-                *next = workload.next(pen);
-                continue;
+    prepared: &mut Prepared<S::Pen>,
+) -> impl Future<Output = (ConnectionTimes, Option<FirstSent>)> {
+    async move {
+        let mut own = Connection::default();
+        let mut last_done = prepared.since.unwrap_or(shared.start);
+        let (mut first_part, mut first_sent, mut last) = (None, None, None);
+        loop {
+            shared.announce(&prepared.next);
+            let op = match &prepared.next {
+                Next::Op(op) => op,
+                &Next::Wait(wait_ns) if !shared.tickets.ended() => {
+                    let waited_ns = wait(shared, wait_ns).await;
+                    own.times.idle_ns += waited_ns;
+                    last_done += waited_ns;
+                    prepared.next = workload.next(&mut prepared.pen);
+                    continue;
+                }
+                Next::Wait(_) | Next::End => break,
+            };
+            if shared.too_late(op, last) {
+                shared.give_back(op, last_done, &mut own);
+                break;
             }
-            Next::Wait(_) | Next::End => break,
-        };
-        if shared.too_late(&op, last) {
-            shared.give_back(&op, last_done, &mut own);
-            break;
+            // The time that a late worker's first connection takes is reported separately.
+            let reopening = session.ready().await.filter(|_| first_sent.is_some());
+            let pen = &mut prepared.pen;
+            session.prepare(op, pen);
+            let ticket = if op.part.follows() {
+                shared.tickets.proceed(reopening)
+            } else if let Some(ticket) = shared.tickets.at_once(reopening) {
+                ticket
+            } else if let Some(ticket) = shared.tickets.take(seat, last_done, reopening).await {
+                ticket
+            } else {
+                shared.give_back(op, last_done, &mut own);
+                break;
+            };
+            let late = shared.begin(op, ticket);
+            own.times.idle_ns += ticket.idle_ns;
+            let one_request = op.part == Part::Whole && session.is_one_request(op);
+            if !one_request {
+                shared.tickets.expect(false, ticket.began);
+            }
+            let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
+            let outcome = session.execute(op, pen, &mut probe).await;
+            let check = shared.observe(op, &outcome, session, workload);
+            let timing = probe.finish();
+            first_sent = first_sent.or_else(|| Some(shared.first_sent(&timing, last_done)));
+            if !record(shared, &mut own.times, op, pen.names(), &outcome, session, &timing) {
+                tell(shared, op, &outcome, session);
+            }
+            shared.held(op.kind, outcome.result.is_ok(), late, &timing, probe.noted());
+            last_done = timing.done;
+            last = Some(Pacemaker { documents: op.documents, took_ns: last_done - probe.began() });
+            own.times.noted_answers += u64::from(probe.noted());
+            shared.tickets.answered(one_request, &probe, timing.done);
+            let end = RequestEnd::new(op, &outcome, &probe, &timing);
+            shared.watch.ended(end, &mut own);
+            shared.checked(check, timing.done, workload, &|| session.place_of(op.key));
+            if op.ends_whole(outcome.result.is_err()) {
+                shared.tickets.done(seat, timing.done);
+            }
+            let ended = PartEnd { timing, result: outcome.result };
+            shared.compose(op, ended, &mut first_part);
+            shared.heed(&outcome);
+            pen.clear();
+            // Generate the document before the wait, so that a due operation is sent at once.
+            prepared.next = workload.next(pen);
         }
-        // The time that a late worker's first connection takes is reported separately.
-        let reopening = session.ready().await.filter(|_| first_sent.is_some());
-        session.prepare(&op, pen);
-        let ticket = if op.part.follows() {
-            shared.tickets.proceed(reopening)
-        } else if let Some(ticket) = shared.tickets.at_once(reopening) {
-            ticket
-        } else if let Some(ticket) = shared.tickets.take(connection, last_done, reopening).await {
-            ticket
-        } else {
-            shared.give_back(&op, last_done, &mut own);
-            break;
-        };
-        let late = shared.begin(&op, &ticket);
-        own.times.idle_ns += ticket.idle_ns;
-        let one_request = op.part == Part::Whole && session.is_one_request(&op);
-        if !one_request {
-            shared.tickets.expect(false, ticket.began);
-        }
-        let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
-        let outcome = session.execute(&op, pen, &mut probe).await;
-        let check = shared.observe(&op, &outcome, session, workload);
-        let timing = probe.finish();
-        first_sent = first_sent.or_else(|| Some(shared.first_sent(&timing, last_done)));
-        if !record(shared, &mut own.times, &op, pen.names(), &outcome, session, &timing) {
-            tell(shared, &op, &outcome, session);
-        }
-        shared.held(op.kind, outcome.result.is_ok(), late, &timing, probe.noted());
-        last_done = timing.done;
-        last = Some(Pacemaker { documents: op.documents, took_ns: timing.done - ticket.began });
-        own.times.noted_answers += u64::from(probe.noted());
-        shared.tickets.answered(one_request, &probe, timing.done);
-        let end = RequestEnd::new(&op, &outcome, &probe, &timing);
-        shared.watch.ended(end, &mut own);
-        shared.checked(check, timing.done, workload, &|| session.place_of(op.key));
-        if op.ends_whole(outcome.result.is_err()) {
-            shared.tickets.done(connection, timing.done);
-        }
-        let ended = PartEnd { timing, result: outcome.result };
-        shared.compose(&op, ended, &mut first_part);
-        shared.heed(&outcome);
-        pen.clear();
-        // Generate the document before the wait, so that a due operation is sent at once.
-        *next = workload.next(pen);
+        shared.leave(prepared.since.unwrap_or(shared.start), &mut own);
+        (own.times, first_sent)
     }
-    shared.leave(since, &mut own);
-    (own.times, first_sent)
 }
 
 /// The outcome of an operation. One that failed without an answer may have been carried out, which

@@ -124,8 +124,8 @@ async fn a_batch_is_recorded_document_by_document_and_node_by_node() {
     }
     let (read, whole) = (Op::single(OpKind::Read, 7, None), Server::default());
     assert!(record(&shared, &mut times, &read, b"", &done, &whole, &timing));
-    let ok = |kind| times.kinds.get(kind).map(|it| it.ok);
-    assert_eq!((ok(OpKind::BulkInsert), ok(OpKind::Read)), (Some(2), Some(1)));
+    let ok = |kind| times.kind(kind).ok;
+    assert_eq!((ok(OpKind::BulkInsert), ok(OpKind::Read)), (2, 1));
     let mut fill = FillLog::new(10);
     fill.add(5 * MS, 2);
     assert_eq!(shared.fill.as_ref().map(RefCell::take), Some(fill));

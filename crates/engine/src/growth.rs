@@ -1,6 +1,7 @@
 //! Opens more connections of an open loop while it runs, ahead of need. Knows nothing about plans.
 
-use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, run_lane};
+use super::drive::{Prepared, Shared, run_lane};
+use super::lane::{AnyWorkload, Lane, LaneResult, TaskResult};
 use super::pace::{Pace, Schedule};
 use super::share::STOP_CHECK_NS;
 use super::usage::more;
@@ -31,7 +32,7 @@ pub(super) struct Growth<'a, S: Shard> {
     schedule: Option<(&'a Schedule, f64)>,
     /// Their indices among the connections of the shard, and their workloads.
     spare: VecDeque<(usize, Lane<AnyWorkload<S::Session>>)>,
-    tasks: Vec<JoinHandle<LaneResult<AnyWorkload<S::Session>>>>,
+    tasks: Vec<JoinHandle<TaskResult<S::Session>>>,
     /// For how long all operations had held connections at the last checks, and the times of these.
     seen: VecDeque<(Nanos, Held)>,
 }
@@ -97,7 +98,7 @@ impl<'a, S: Shard> Growth<'a, S> {
     pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<AnyWorkload<S::Session>>>> {
         let mut lanes = Vec::with_capacity(self.tasks.len() + self.spare.len());
         for task in self.tasks {
-            lanes.push(task.await?);
+            lanes.push(*task.await?);
         }
         lanes.extend(self.spare.into_iter().map(|(_, lane)| LaneResult::unopened(lane)));
         Ok(lanes)
@@ -115,13 +116,13 @@ async fn join<S: Session>(
     seat: usize,
     mut lane: Lane<AnyWorkload<S>>,
     mut session: Box<S>,
-) -> LaneResult<AnyWorkload<S>> {
+) -> TaskResult<S> {
     let since = shared.clock.now();
     let is_open = opened(&shared, &mut *session).await;
     let now = shared.clock.now();
     shared.tickets.opened(is_open, since, now);
     if !is_open {
-        return LaneResult::unopened(lane);
+        return Box::new(LaneResult::unopened(lane));
     }
     let pen = session.pen();
     let mut first = Box::new(Prepared::new(&mut *lane.workload, pen));

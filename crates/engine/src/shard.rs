@@ -3,8 +3,9 @@
 
 use super::beat::beat;
 use super::doubt::doubt;
-use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, Suspicion, run_lane};
+use super::drive::{Prepared, Shared, Suspicion, run_lane};
 use super::growth::Growth;
+use super::lane::{AnyWorkload, Lane, LaneResult};
 use super::pace::Pace;
 use super::share::{LoadCounts, Share};
 use super::start::{Place, Start};
@@ -20,6 +21,7 @@ use crate::op::ByKind;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -329,10 +331,10 @@ fn nodes(mut nodes: Vec<NodeLog>, watched: &mut Watched) -> Vec<NodeLog> {
 }
 
 /// The results of connections, once all of them have ended.
-async fn ended<W>(tasks: Vec<JoinHandle<LaneResult<W>>>) -> io::Result<Vec<LaneResult<W>>> {
+async fn ended<W>(tasks: Vec<JoinHandle<Box<LaneResult<W>>>>) -> io::Result<Vec<LaneResult<W>>> {
     let mut done = Vec::with_capacity(tasks.len());
     for task in tasks {
-        done.push(task.await?);
+        done.push(*task.await?);
     }
     Ok(done)
 }
@@ -361,25 +363,35 @@ async fn open<S: Shard>(
     Ok((sessions, firsts))
 }
 
+/// How many connections begin to open before the runtime sees which ones are open: what opening
+/// takes of the memory is then free for others, instead of for nothing.
+const AT_ONCE: usize = 64;
+
 /// Opens all connections before the start, so that no operation includes this. Those that are not
 /// open after `gather_ns` are returned unopened, marked as late.
 async fn connect<S: Shard>(
     shard: &S,
-    numbers: impl Iterator<Item = usize>,
+    numbers: impl ExactSizeIterator<Item = usize>,
     gather_ns: Nanos,
 ) -> io::Result<Vec<(Box<S::Session>, bool)>> {
-    let connecting: Vec<_> = numbers
-        .map(|number| {
-            let mut session = Box::new(shard.session_of(number));
-            let connected = tokio::task::spawn_local(erased(async move {
-                session.ready().await;
-                session
-            }));
-            (number, connected)
-        })
-        .collect();
-    let mut sessions = Vec::with_capacity(connecting.len());
     let mut over = std::pin::pin!(tokio::time::sleep(Duration::from_nanos(gather_ns)));
+    let (mut connecting, mut sessions) = (VecDeque::new(), Vec::with_capacity(numbers.len()));
+    for number in numbers {
+        let mut session = Box::new(shard.session_of(number));
+        let connected = tokio::task::spawn_local(erased(async move {
+            session.ready().await;
+            session
+        }));
+        connecting.push_back((number, connected));
+        if connecting.len() % AT_ONCE == 0 {
+            tokio::task::yield_now().await;
+        }
+        while connecting.front().is_some_and(|(_, connected)| connected.is_finished())
+            && let Some((_, connected)) = connecting.pop_front()
+        {
+            sessions.push((connected.await?, false));
+        }
+    }
     for (number, mut session) in connecting {
         tokio::select! {
             biased;

@@ -1,8 +1,8 @@
 //! Measures what the loop costs when there is nothing to wait for.
 
 use crate::clock::Clock;
-use crate::drive::Lane;
 use crate::driver;
+use crate::lane::Lane;
 use crate::schema::Documents;
 use crate::shard::{ShardPlan, run_shard};
 use crate::workload::{Budget, Crud, KeySequence, Live, LiveEntry, Mix};

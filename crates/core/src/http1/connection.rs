@@ -174,79 +174,82 @@ impl Connection {
     ///
     /// # Errors
     /// Returns an error if there was no complete answer; the [`Failure`] says why.
-    pub async fn exchange(
+    pub fn exchange(
         &mut self,
         request: Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Answer, Failure> {
-        self.deadline.arm(probe.began());
-        let (mut resent, sent) = (false, self.sent);
-        let result = loop {
-            if self.answers == 0 || self.has_news() {
-                self.look();
-            }
-            let kept = self.stream.is_some();
-            if kept {
-                probe.mark_send_at_once();
-            } else {
-                if let Err(failure) = self.connect().await {
-                    break Err(failure);
+    ) -> impl Future<Output = Result<Answer, Failure>> {
+        async move {
+            self.deadline.arm(probe.began());
+            let (mut resent, sent) = (false, self.sent);
+            let result = loop {
+                if self.answers == 0 || self.has_news() {
+                    self.look();
                 }
-                if self.wary && Box::pin(self.listen()).await {
-                    // The failure itself reports what arrived.
-                    self.noted.unsolicited -= 1;
-                    self.failures += 1;
-                    break Err(Failure::Protocol);
-                }
-                probe.mark_send();
-            }
-            self.decoder = Decoder::new(request.is_head);
-            self.filled = 0;
-            self.sent += 1;
-            let mut progress = Progress::Sending(0);
-            let attempt =
-                poll_fn(|context| self.poll_attempt(context, request.bytes, &mut progress, probe));
-            match attempt.await {
-                Ok(()) => break Ok(()),
-                Err(broken) => {
-                    self.stream = None;
-                    self.failures += u32::from(self.answers == 0);
-                    let FailedAttempt { failure, unanswered } = broken;
-                    self.timed_out = failure == Failure::Timeout;
-                    let went_out = !matches!(progress, Progress::Sending(0));
-                    let stale = kept && unanswered && failure == Failure::Reset;
-                    if stale && !resent && (request.resend || !went_out) {
-                        resent = true;
-                        continue;
+                let kept = self.stream.is_some();
+                if kept {
+                    probe.mark_send_at_once();
+                } else {
+                    if let Err(failure) = self.connect().await {
+                        break Err(failure);
                     }
-                    let lost = matches!(failure, Failure::Reset | Failure::Timeout);
-                    break Err(if lost && went_out && request.changes {
-                        Failure::Unanswered
-                    } else {
-                        failure
-                    });
+                    if self.wary && Box::pin(self.listen()).await {
+                        // The failure itself reports what arrived.
+                        self.noted.unsolicited -= 1;
+                        self.failures += 1;
+                        break Err(Failure::Protocol);
+                    }
+                    probe.mark_send();
                 }
+                self.decoder = Decoder::new(request.is_head);
+                self.filled = 0;
+                self.sent += 1;
+                let mut progress = Progress::Sending(0);
+                let attempt = poll_fn(|context| {
+                    self.poll_attempt(context, request.bytes, &mut progress, probe)
+                });
+                match attempt.await {
+                    Ok(()) => break Ok(()),
+                    Err(broken) => {
+                        self.stream = None;
+                        self.failures += u32::from(self.answers == 0);
+                        let FailedAttempt { failure, unanswered } = broken;
+                        self.timed_out = failure == Failure::Timeout;
+                        let went_out = !matches!(progress, Progress::Sending(0));
+                        let stale = kept && unanswered && failure == Failure::Reset;
+                        if stale && !resent && (request.resend || !went_out) {
+                            resent = true;
+                            continue;
+                        }
+                        let lost = matches!(failure, Failure::Reset | Failure::Timeout);
+                        break Err(if lost && went_out && request.changes {
+                            Failure::Unanswered
+                        } else {
+                            failure
+                        });
+                    }
+                }
+            };
+            self.deadline.disarm();
+            if let Err(failure) = result {
+                probe.mark_failed();
+                self.decoder = Decoder::default();
+                if self.sent > sent {
+                    self.tally.count(request.bytes, None);
+                }
+                return Err(failure);
             }
-        };
-        self.deadline.disarm();
-        if let Err(failure) = result {
-            probe.mark_failed();
-            self.decoder = Decoder::default();
-            if self.sent > sent {
-                self.tally.count(request.bytes, None);
+            self.answers += 1;
+            self.failures = 0;
+            let head = self.decoder.head();
+            if !head.keep_alive {
+                self.stream = None;
             }
-            return Err(failure);
+            self.noted.answer(head.hints);
+            self.tally.count(request.bytes, Some(head.status));
+            let body = self.decoder.body();
+            Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
         }
-        self.answers += 1;
-        self.failures = 0;
-        let head = self.decoder.head();
-        if !head.keep_alive {
-            self.stream = None;
-        }
-        self.noted.answer(head.hints);
-        self.tally.count(request.bytes, Some(head.status));
-        let body = self.decoder.body();
-        Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
     }
 
     /// Closes the connection if something unsolicited, or the end of the stream, has arrived on it.

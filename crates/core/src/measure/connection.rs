@@ -3,7 +3,7 @@
 use super::probe::Timing;
 use super::spread::Spread;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{ByKind, OpKind};
+use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,8 +23,9 @@ pub struct ConnectionTimes {
     pub down_ns: Nanos,
     /// Answers timed by the kernel's timestamp of their arrival.
     pub noted_answers: u64,
-    /// The figures per kind.
-    pub kinds: ByKind<KindTimes>,
+    /// The figures per kind, in the order of their first use. A connection has few kinds, and there
+    /// may be many connections.
+    pub kinds: Vec<(OpKind, KindTimes)>,
     /// When the connection ended its last operation, from the stage's start.
     pub ended_ns: Nanos,
 }
@@ -46,18 +47,35 @@ impl ConnectionTimes {
     pub fn add(&mut self, kind: OpKind, timing: &Timing, ok: u64) {
         self.send_ns += timing.send_ns;
         self.receive_ns += timing.receive_ns;
-        let kind = self.kinds.of(kind);
+        let kind = self.of(kind);
         kind.remote_ns += timing.remote_ns;
         kind.answer_ns += timing.remote_ns + timing.receive_ns;
         kind.ok += ok;
     }
 
-    fn kind(&self, kind: OpKind) -> KindTimes {
-        self.kinds.get(kind).copied().unwrap_or_default()
+    #[inline]
+    fn of(&mut self, kind: OpKind) -> &mut KindTimes {
+        let known = self.kinds.iter().position(|(it, _)| *it == kind);
+        let place = known.unwrap_or_else(|| self.lengthen(kind));
+        &mut self.kinds[place].1
+    }
+
+    /// Returns the place of the new kind.
+    #[cold]
+    fn lengthen(&mut self, kind: OpKind) -> usize {
+        self.kinds.reserve_exact(1);
+        self.kinds.push((kind, KindTimes::default()));
+        self.kinds.len() - 1
+    }
+
+    /// The figures of a kind; all zero if there was none of it.
+    pub fn kind(&self, kind: OpKind) -> KindTimes {
+        let known = self.kinds.iter().find(|(it, _)| *it == kind);
+        known.map_or_else(KindTimes::default, |(_, times)| *times)
     }
 
     fn remote_ns(&self) -> Nanos {
-        self.kinds.values().map(|kind| kind.remote_ns).sum()
+        self.kinds.iter().map(|(_, kind)| kind.remote_ns).sum()
     }
 
     /// Counts the rest of `elapsed_ns`, the connection's total time, as local.

@@ -40,6 +40,7 @@ mod session;
 mod settle;
 mod settling;
 mod several;
+mod stored;
 mod view_name;
 mod whole;
 mod words;

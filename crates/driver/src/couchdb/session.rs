@@ -41,9 +41,9 @@ pub struct CouchSession {
     /// Header lines of every request.
     pub(super) lines: Arc<str>,
     /// The requests that make up an operation without a revision.
-    inner: CouchPen,
+    pub(super) inner: Option<Box<CouchPen>>,
     /// The documents that updates are based on, if they are kept.
-    seen: Option<Seen>,
+    pub(super) seen: Option<Box<Seen>>,
     /// The status of the current operation's answer, if statuses are reported.
     reported_status: Option<u16>,
     /// What is known about writes whose answers were lost.
@@ -66,11 +66,6 @@ pub struct CouchSession {
     pub(super) saved: Vec<Saved>,
 }
 
-/// How often an update or delete without a revision is tried while other clients write the
-/// document. With 50 connections and a record that got every 25th request, 32 tries were not always
-/// enough.
-const TRIES: u32 = 256;
-
 impl CouchSession {
     /// A session on `target`, not yet connected. `place` is its place among several nodes.
     pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>, place: Option<Place>) -> Self {
@@ -84,8 +79,8 @@ impl CouchSession {
             paths: target.paths.clone(),
             common: node.common,
             lines: node.lines,
-            inner: CouchPen::default(),
-            seen: target.cached_updates.then(Seen::default),
+            inner: None,
+            seen: target.cached_updates.then(Box::default),
             reported_status: None,
             settling: Settling::of(&target.unsettled),
             rows: Vec::new(),
@@ -202,39 +197,41 @@ impl CouchSession {
 
     /// Sends one request and reads its answer. If the answer is lost, the caller has to find out
     /// what happened: doing so here would enlarge the future of every operation.
-    pub(super) async fn request(
+    pub(super) fn request(
         &mut self,
         op: &Op,
         pen: &mut CouchPen,
         probe: &mut Probe,
-    ) -> Outcome {
-        let sent = pen.payload.body_len() as u64;
-        let asked = if op.kind.is_own() { self.own_request(op, pen) } else { request(op, pen) };
-        let mut answer = self.connection.exchange(asked, probe).await;
-        if let Ok(first) = answer
-            && (first.status == 401 || self.connection.set_cookie().is_some())
-        {
-            // Rare: kept out of the future of all other operations.
-            answer = Box::pin(self.renew(op, pen, first, probe)).await;
-        }
-        if op.conditional {
-            self.reported_status = answer.ok().map(|answer| answer.status);
-        }
-        let (result, received, resent) = match answer {
-            Ok(answer) => (self.judge(op, answer, pen), answer.body_bytes, answer.resent),
-            Err(failure) => {
-                self.heed(failure);
-                (Err(failure), 0, false)
+    ) -> impl Future<Output = Outcome> {
+        async move {
+            let sent = pen.payload.body_len() as u64;
+            let asked = if op.kind.is_own() { self.own_request(op, pen) } else { request(op, pen) };
+            let mut answer = self.connection.exchange(asked, probe).await;
+            if let Ok(first) = answer
+                && (first.status == 401 || self.connection.set_cookie().is_some())
+            {
+                // Rare: kept out of the future of all other operations.
+                answer = Box::pin(self.renew(op, pen, first, probe)).await;
             }
-        };
-        let strange = matches!(result, Err(Failure::Protocol | Failure::WrongDocument));
-        if strange || self.bulk_failed(Failure::Protocol) {
-            // An answer that does not fit this request may belong to another one.
-            self.connection.close();
+            if op.conditional {
+                self.reported_status = answer.ok().map(|answer| answer.status);
+            }
+            let (result, received, resent) = match answer {
+                Ok(answer) => (self.judge(op, answer, pen), answer.body_bytes, answer.resent),
+                Err(failure) => {
+                    self.heed(failure);
+                    (Err(failure), 0, false)
+                }
+            };
+            let strange = matches!(result, Err(Failure::Protocol | Failure::WrongDocument));
+            if strange || self.bulk_failed(Failure::Protocol) {
+                // An answer that does not fit this request may belong to another one.
+                self.connection.close();
+            }
+            let noted = self.connection.take_noted();
+            let wire = Wire { resent: resent.into(), ..noted.into() };
+            Outcome { result, bytes: BodyBytes { sent, received }, wire }
         }
-        let noted = self.connection.take_noted();
-        let wire = Wire { resent: resent.into(), ..noted.into() };
-        Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 
     /// Notes that a request to the current node had no answer.
@@ -249,102 +246,6 @@ impl CouchSession {
     #[inline]
     fn bulk_failed(&self, failure: Failure) -> bool {
         self.rows.contains(&Err(failure))
-    }
-
-    /// Updates or deletes whatever revision is stored: reads it first, and reads it again each time
-    /// another client was faster.
-    async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
-        let mut inner = std::mem::take(&mut self.inner);
-        let mut sum = self.try_on_seen_or_stored(op, pen, &mut inner, probe).await;
-        for _ in 1..TRIES {
-            if sum.result != Err(Failure::Conflict) {
-                break;
-            }
-            let again = self.try_on_stored(op, pen, &mut inner, probe).await;
-            sum = again.after(&sum);
-            sum.wire.retries += 1;
-        }
-        self.inner = inner;
-        sum
-    }
-
-    /// Overwrites a document that turned out to exist already.
-    async fn overwrite(
-        &mut self,
-        op: &Op,
-        pen: &mut CouchPen,
-        first: Outcome,
-        probe: &mut Probe,
-    ) -> Outcome {
-        pen.payload.strip_head();
-        let update = Op { kind: OpKind::Update, ..*op };
-        let mut outcome = self.on_stored(&update, pen, probe).await.after(&first);
-        outcome.wire.retries += 1;
-        outcome
-    }
-
-    /// Tries with the document seen last, if it is kept; otherwise with the stored one.
-    async fn try_on_seen_or_stored(
-        &mut self,
-        op: &Op,
-        pen: &CouchPen,
-        inner: &mut CouchPen,
-        probe: &mut Probe,
-    ) -> Outcome {
-        let seen = self.seen.as_ref().and_then(|seen| seen.get(pen.names()));
-        if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
-            inner.begin(pen.names());
-            let body = inner.payload.body_mut();
-            let merged = answer::merge(seen, pen.names(), pen.payload.body(), body);
-            if let Ok(revision) = merged {
-                let write = Op { token: Some(revision.into()), ..*op };
-                return self.write(&write, inner, probe).await;
-            }
-        }
-        self.try_on_stored(op, pen, inner, probe).await
-    }
-
-    /// Sends a write that names its revision, and keeps the new document.
-    async fn write(&mut self, op: &Op, inner: &mut CouchPen, probe: &mut Probe) -> Outcome {
-        self.encode(op, inner);
-        let mut written = self.request(op, inner, probe).await;
-        if written.result == Err(Failure::Unanswered) {
-            written = Box::pin(self.look_after(op, inner, written, probe)).await;
-        }
-        if let Some(seen) = &mut self.seen {
-            let token = written.result.ok().and_then(|reply| reply.token);
-            inner.payload.strip_head();
-            match (op.kind, op.token, token) {
-                (OpKind::Update, Some(old), Some(new)) => {
-                    seen.replace(inner.names(), inner.payload.body(), old.into(), new.into());
-                }
-                _ => seen.forget(inner.names()),
-            }
-        }
-        written
-    }
-
-    async fn try_on_stored(
-        &mut self,
-        op: &Op,
-        pen: &CouchPen,
-        inner: &mut CouchPen,
-        probe: &mut Probe,
-    ) -> Outcome {
-        inner.begin(pen.names());
-        let read = Op::single(OpKind::Read, op.key, None);
-        self.encode(&read, inner);
-        let found = self.request(&read, inner, probe).await;
-        let Ok(Reply { token, .. }) = found.result else { return found };
-        inner.begin(pen.names());
-        if op.kind == OpKind::Update {
-            let (stored, body) = (self.connection.body(), inner.payload.body_mut());
-            let changes = pen.payload.body();
-            if let Err(failure) = answer::merge(stored, pen.names(), changes, body) {
-                return Outcome { result: Err(failure), ..found };
-            }
-        }
-        self.write(&Op { token, ..*op }, inner, probe).await.after(&found)
     }
 }
 
@@ -396,48 +297,55 @@ impl Session for CouchSession {
         !looks_up(op) && !op.overwrite && !op.settle && !is_of_index(op)
     }
 
-    async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
-        let before = self.connection.sent();
-        self.reported_status = None;
-        self.rows.clear();
-        self.places.clear();
-        self.listed.clear();
-        if self.place.is_some() && self.connection.has_news() {
-            Box::pin(self.leave_closed(op, pen, probe)).await;
-        }
-        if let Some(place) = &mut self.place {
-            place.asked = place.at;
-        }
-        let mut outcome;
-        if looks_up(op) {
-            // Rare and large: boxed, like the other rare cases below.
-            outcome = Box::pin(self.on_stored(op, pen, probe)).await;
-        } else if op.kind == OpKind::IndexBuild {
-            outcome = Box::pin(self.build_index(op, pen, probe)).await;
-        } else if op.kind == OpKind::IndexAudit {
-            outcome = Box::pin(self.list_view(op, pen, probe)).await;
-        } else if is_of_database(op) {
-            outcome = Box::pin(self.on_database(op, pen, probe)).await;
-        } else {
-            outcome = self.request(op, pen, probe).await;
-            if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {
-                outcome = Box::pin(self.look_after(op, pen, outcome, probe)).await;
+    fn execute(
+        &mut self,
+        op: &Op,
+        pen: &mut CouchPen,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Outcome> {
+        async move {
+            let before = self.connection.sent();
+            self.reported_status = None;
+            self.rows.clear();
+            self.places.clear();
+            self.listed.clear();
+            if self.place.is_some() && self.connection.has_news() {
+                Box::pin(self.leave_closed(op, pen, probe)).await;
             }
+            if let Some(place) = &mut self.place {
+                place.asked = place.at;
+            }
+            let mut outcome;
+            if looks_up(op) {
+                // Rare and large: boxed, like the other rare cases below.
+                outcome = Box::pin(self.on_stored(op, pen, probe)).await;
+            } else if op.kind == OpKind::IndexBuild {
+                outcome = Box::pin(self.build_index(op, pen, probe)).await;
+            } else if op.kind == OpKind::IndexAudit {
+                outcome = Box::pin(self.list_view(op, pen, probe)).await;
+            } else if is_of_database(op) {
+                outcome = Box::pin(self.on_database(op, pen, probe)).await;
+            } else {
+                outcome = self.request(op, pen, probe).await;
+                if matches!(outcome.result, Err(Failure::Unanswered)) && !op.kind.is_own() {
+                    outcome = Box::pin(self.look_after(op, pen, outcome, probe)).await;
+                }
+            }
+            if op.overwrite && matches!(outcome.result, Err(Failure::Conflict)) {
+                outcome = Box::pin(self.overwrite(op, pen, outcome, probe)).await;
+            }
+            if op.settle && self.bulk_failed(Failure::Conflict) {
+                outcome = Box::pin(self.settle_conflicts(op, outcome, pen, probe)).await;
+            }
+            if let (OpKind::Read, 0, Some(seen), Ok(_)) =
+                (op.kind, op.limit, &mut self.seen, outcome.result)
+                && op.documents == 1
+            {
+                seen.keep(pen.names(), self.connection.body());
+            }
+            outcome.wire.requests = Some(self.connection.sent() - before);
+            outcome
         }
-        if op.overwrite && outcome.result == Err(Failure::Conflict) {
-            outcome = Box::pin(self.overwrite(op, pen, outcome, probe)).await;
-        }
-        if op.settle && self.bulk_failed(Failure::Conflict) {
-            outcome = Box::pin(self.settle_conflicts(op, outcome, pen, probe)).await;
-        }
-        if let (OpKind::Read, 0, Some(seen), Ok(_)) =
-            (op.kind, op.limit, &mut self.seen, outcome.result)
-            && op.documents == 1
-        {
-            seen.keep(pen.names(), self.connection.body());
-        }
-        outcome.wire.requests = Some(self.connection.sent() - before);
-        outcome
     }
 
     fn settled(&self) -> Option<Reply> {

@@ -450,3 +450,15 @@ async fn a_batch_whose_conflicts_cannot_be_looked_up_has_no_answer() {
     assert!(session.answered().rows.is_empty() && outcome.wire.carried_out == 0);
     assert!(seen.lock().unwrap()[1].starts_with("POST /db/_all_docs?"));
 }
+
+/// There may be tens of thousands of connections.
+#[tokio::test]
+async fn a_connection_that_waits_for_an_answer_takes_little_memory() {
+    let (target, _) = server(Vec::new());
+    let mut session = session_of(&target);
+    assert!(size_of_val(&session) <= 664, "{} bytes", size_of_val(&session));
+    let (op, mut pen) = (Op::single(OpKind::Read, 7, None), session.pen());
+    let mut probe = Probe::new(session.clock, 0, 0);
+    let waiting = size_of_val(&session.execute(&op, &mut pen, &mut probe));
+    assert!(waiting <= 224, "{waiting} bytes");
+}

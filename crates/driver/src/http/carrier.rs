@@ -87,16 +87,18 @@ impl Carrier {
         Self::One(http1::Connection::new(endpoint.clone(), context))
     }
 
-    pub(super) async fn exchange(
+    pub(super) fn exchange(
         &mut self,
         request: Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Answer, Failure> {
-        match self {
-            Self::One(it) => it.exchange(request, probe).await,
-            // Kept out of the future of all requests of HTTP/1.1.
-            #[cfg(feature = "http2")]
-            Self::Two(it) => Box::pin(it.exchange(request, probe)).await,
+    ) -> impl Future<Output = Result<Answer, Failure>> {
+        async move {
+            match self {
+                Self::One(it) => it.exchange(request, probe).await,
+                // Kept out of the future of all requests of HTTP/1.1.
+                #[cfg(feature = "http2")]
+                Self::Two(it) => Box::pin(it.exchange(request, probe)).await,
+            }
         }
     }
 

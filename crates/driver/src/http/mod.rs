@@ -8,6 +8,7 @@ mod cookies;
 mod list;
 mod pen;
 mod plan;
+mod redirects;
 mod request;
 mod request_plan;
 mod session;

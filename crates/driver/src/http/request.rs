@@ -105,8 +105,13 @@ impl Settings {
         if self.streams.is_some() { endpoint.with_http2() } else { endpoint }
     }
 
+    /// Whether cookies are kept.
+    pub(super) fn keeps_cookies(&self) -> bool {
+        self.cookies && !self.has("Cookie")
+    }
+
     /// Whether there is a header of that name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 

@@ -63,3 +63,14 @@ async fn neither_a_redirected_log_in_nor_what_is_not_modified_makes_it_several()
     let session = user(&["303 See Other\r\nLocation: /y", "200 OK", "304 No"], true).await;
     assert_eq!(taken_for_one(session, 1).await, [true, true]);
 }
+
+/// There may be tens of thousands of users.
+#[tokio::test]
+async fn a_user_who_waits_for_an_answer_takes_little_memory() {
+    let (mut session, clock) = (user(&[], false).await, Clock::system());
+    assert!(size_of_val(&session) <= 208, "{} bytes", size_of_val(&session));
+    let (op, mut pen) = (Op::single(OpKind::Read, 0, None), session.pen());
+    let mut probe = Probe::new(clock, 0, 0);
+    let waiting = size_of_val(&session.execute(&op, &mut pen, &mut probe));
+    assert!(waiting <= 376, "{waiting} bytes");
+}

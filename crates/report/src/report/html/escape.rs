@@ -1,14 +1,15 @@
 //! Escaping of text for the page.
 
-use std::fmt::{self, Display, Write as _};
+use std::borrow::Cow;
+use std::fmt::{self, Display};
 
 /// Markup, made of constants and escaped text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Html(String);
+pub(super) struct Html(Cow<'static, str>);
 
 impl Html {
     /// Trusted markup, unescaped.
-    pub(super) fn raw(markup: impl Into<String>) -> Self {
+    pub(super) fn raw(markup: impl Into<Cow<'static, str>>) -> Self {
         Self(markup.into())
     }
 
@@ -25,13 +26,13 @@ impl Html {
                 sign => out.push(sign),
             }
         }
-        Self(out)
+        Self(out.into())
     }
 
     /// Builds `<name attributes>inside</name>`.
     pub(super) fn element(opening: &str, inside: &Self) -> Self {
         let name = opening.split(' ').next().unwrap_or(opening);
-        Self(format!("<{opening}>{}</{name}>", inside.0))
+        Self(format!("<{opening}>{}</{name}>", inside.0).into())
     }
 
     /// The same around untrusted text.
@@ -40,7 +41,7 @@ impl Html {
     }
 
     pub(super) fn push(&mut self, other: &Self) {
-        let _ = self.0.write_str(&other.0);
+        self.0.to_mut().push_str(&other.0);
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -50,7 +51,7 @@ impl Html {
 
 impl FromIterator<Html> for Html {
     fn from_iter<I: IntoIterator<Item = Html>>(parts: I) -> Self {
-        Self(parts.into_iter().map(|part| part.0).collect())
+        Self(parts.into_iter().map(|part| part.0).collect::<String>().into())
     }
 }
 
@@ -63,5 +64,5 @@ impl Display for Html {
 /// JSON for a `script` element: nothing in it can end the element or open a comment. In JSON, `<`
 /// occurs only inside strings.
 pub(super) fn json_in_html(json: &str) -> Html {
-    Html(json.replace('<', "\\u003c"))
+    Html(json.replace('<', "\\u003c").into())
 }
