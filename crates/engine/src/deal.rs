@@ -102,7 +102,8 @@ impl Runner for Threads<'_> {
         let (own, mut all) = self.deal.dealt(lanes);
         let own = own.into_iter().map(|(shard, lanes)| ShardWork { shard, lanes: Box::new(lanes) });
         for Workloads(some) in (self.run)(own.collect()).ok_or(NotRun)? {
-            all.extend(*some.downcast::<Numbered<W>>().expect("the type that they had"));
+            let some = some.downcast::<Numbered<Box<W>>>().expect("the type that they had");
+            all.extend(some.into_iter().map(|(connection, workload)| (connection, *workload)));
         }
         all.sort_unstable_by_key(|(connection, _)| *connection);
         Ok(((), all.into_iter().map(|(_, workload)| workload).collect()))
@@ -128,7 +129,7 @@ struct OnTarget<'a, W> {
 }
 
 impl<W: Workload + 'static> WithTarget for OnTarget<'_, W> {
-    type Output = io::Result<ShardResult<W>>;
+    type Output = io::Result<ShardResult<Box<W>>>;
 
     fn with<T: Target>(self, target: &T) -> Self::Output {
         // Known at compile time, so that nothing is compiled for combinations that cannot occur.

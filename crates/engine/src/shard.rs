@@ -177,7 +177,7 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     lanes: Vec<Lane<W>>,
-) -> io::Result<ShardResult<W>> {
+) -> io::Result<ShardResult<Box<W>>> {
     // Even if something fails before the start, the other shards do not wait for this one.
     let place = plan.start.place();
     if plan.pinned {
@@ -211,7 +211,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     target: &T,
     lanes: Vec<Lane<W>>,
     place: Place<'_>,
-) -> io::Result<ShardResult<W>> {
+) -> io::Result<ShardResult<Box<W>>> {
     // Collecting would reuse the memory of the lanes, which is larger.
     let mut any = Vec::with_capacity(lanes.len());
     any.extend(lanes.into_iter().map(|Lane { connection, workload }| {
@@ -219,7 +219,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         Lane { connection, workload }
     }));
     let result = erased(run_any(plan, target, any, place)).await?;
-    Ok(result.map(|workload| *workload.into_any().downcast().expect("the type that it had")))
+    Ok(result.map(|workload| workload.into_any().downcast().expect("the type that it had")))
 }
 
 type SessionOf<T> = <<T as Target>::Shard as Shard>::Session;

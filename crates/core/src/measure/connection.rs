@@ -122,7 +122,7 @@ pub struct PhaseTable {
 impl PhaseTable {
     /// The table of `connections`, with a column for each of `kinds`. Without `phases`, which some
     /// drivers cannot distinguish, it has no times.
-    pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind], phases: bool) -> Self {
+    pub fn new(connections: &[&ConnectionTimes], kinds: &[OpKind], phases: bool) -> Self {
         let column = |time: &dyn Fn(&ConnectionTimes) -> Nanos| -> Vec<f64> {
             connections.iter().map(|c| time(c) as f64 / SECOND_NS as f64).collect()
         };
@@ -178,7 +178,7 @@ mod tests {
         let mut other = ConnectionTimes { down_ns: 2 * s, ..ConnectionTimes::default() };
         other.add(OpKind::Read, &timing(s, s, s), 1);
         other.close(2 * s);
-        let connections = [one, other];
+        let connections = [&one, &other];
         let kinds = [OpKind::Read, OpKind::Create];
         let table = PhaseTable::new(&connections, &kinds, true);
         assert_eq!((table.send_s, table.receive_s), (vec![3.0, 1.0], vec![6.0, 1.0]));

@@ -6,9 +6,9 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, Compaction, ConnectionTimes, FillLog, Following, Growth, Hiccups, Histogram, NodeLog,
-    NodeSummary, Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences,
-    SizePoint, Slot, Spans, ThreadLoss, Totals, Visibility,
+    Backlog, Compaction, FillLog, Following, Growth, Hiccups, Histogram, NodeLog, NodeSummary,
+    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences, SizePoint, Slot,
+    Spans, ThreadLoss, Totals, Visibility,
 };
 use crate::op::{ByKind, Class};
 use crate::plan::{Plan, StagePlan};
@@ -208,8 +208,13 @@ impl Collected {
             self.pool.get_or_insert_default().merge(pool);
         }
         self.threads.extend(part.threads);
-        self.lanes.extend(part.lanes);
-        self.lanes.sort_by_key(|lane| lane.connection);
+        // Those of the first shard stay where they are: there may be tens of thousands.
+        if self.lanes.is_empty() {
+            self.lanes = part.lanes;
+        } else {
+            self.lanes.extend(part.lanes);
+        }
+        self.lanes.sort_unstable_by_key(|lane| lane.connection);
     }
 
     /// The account of what one process did; `known` are other facts about its requests, `service`
@@ -261,8 +266,7 @@ impl Collected {
             lag.merge(&operation.lag.histogram);
         }
         let start = frame.began[1];
-        let times: Vec<ConnectionTimes> =
-            self.lanes.iter().map(|lane| lane.times.clone()).collect();
+        let times: Vec<_> = self.lanes.iter().map(|lane| &lane.times).collect();
         let mut record = StageRecord {
             name: stage.name.clone(),
             plan: Some(stage.clone()),

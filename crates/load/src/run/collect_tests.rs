@@ -4,7 +4,7 @@
 use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
-use crate::measure::{FillLog, Interval, SeriesLog, Served};
+use crate::measure::{ConnectionTimes, FillLog, Interval, SeriesLog, Served};
 use crate::op::{ByKind, OpKind};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
