@@ -224,12 +224,15 @@ impl Session for MaybeShut {
 
 #[tokio::test(start_paused = true)]
 async fn the_start_waits_so_long_and_tells_who_was_late() {
-    let server = OneShut(Server(Some), Arc::default());
-    let lanes = (0..3).map(|connection| Lane { connection, workload: Reads(5) }).collect();
-    let pace = Pace::Closed { think_ns: 0 };
-    let run = run_workloads((server, pace), (lanes, 5), None, Arc::default()).await;
-    assert_eq!(run.starts, [(true, Some(0)), (false, Some(0)), (false, Some(0))]);
-    assert_eq!(run.reads().ok, 15, "a late worker works all the same");
+    for connections in [3, AT_ONCE, 3 * AT_ONCE + 1] {
+        let server = OneShut(Server(Some), Arc::default());
+        let lane = |connection| Lane { connection, workload: Reads(5) };
+        let (lanes, pace) = ((0..connections).map(lane).collect(), Pace::Closed { think_ns: 0 });
+        let run = run_workloads((server, pace), (lanes, 5), None, Arc::default()).await;
+        let late = |connection| (connection == 0, Some(0));
+        assert_eq!(run.starts, (0..connections).map(late).collect::<Vec<_>>());
+        assert_eq!(run.reads().ok, 5 * connections as u64, "a late worker works all the same");
+    }
 }
 
 /// Closes the connection after each answer; connecting again takes 30 ms.

@@ -218,6 +218,8 @@ impl fmt::Debug for Places {
 /// What is passed from one stage of a run to the next.
 #[derive(Debug)]
 pub struct Stock {
+    connections: usize,
+    /// The documents of each connection; empty if there are none.
     live: Vec<Live>,
     inserted: u64,
     /// The lanes of earlier stages, identified by type.
@@ -230,7 +232,8 @@ impl Stock {
     /// The stock before the first stage: no documents on any of `connections`.
     pub fn new(connections: usize) -> Self {
         Self {
-            live: vec![Live::default(); connections],
+            connections,
+            live: Vec::new(),
             inserted: 0,
             lanes: Vec::new(),
             owed: Ledger::default(),
@@ -250,8 +253,11 @@ impl Stock {
 
     /// Takes the documents of each connection. Only the caller may change them from then on.
     pub fn take_live(&mut self) -> Vec<Live> {
-        let none = vec![Live::default(); self.live.len()];
-        std::mem::replace(&mut self.live, none)
+        let mut live = std::mem::take(&mut self.live);
+        if live.is_empty() {
+            live.resize(self.connections, Live::default());
+        }
+        live
     }
 
     /// Sets what the next stage, an audit, is to look for.
