@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The verbs that the help lists.
-fn verbs() -> BTreeSet<String> {
+pub(crate) fn verbs() -> BTreeSet<String> {
     let help = springload(["--help"]).stdout;
     let verb = |line: &str| Some(line.strip_prefix("  ")?.split_whitespace().next()?.to_owned());
     let verbs: BTreeSet<String> =

@@ -1,6 +1,7 @@
 //! `springload k8s`: the manifests checked against Kubernetes' own schema, parsed as Kubernetes
 //! does.
 
+use crate::grammar::verbs;
 use crate::servers::absent;
 use crate::springload::springload;
 use serde_json::{Value, json};
@@ -382,7 +383,10 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         (&["--pull-secret", "a_b"], "--pull-secret: \"a_b\" is not a valid Kubernetes name; "),
         (&["--node-selector", "pool"], "--node-selector: "),
         (&["--toleration", "a:Never"], "--toleration: "),
-        (&["--", "serve"], "COMMAND: \"serve\" cannot have agents; begin with one of run, burst"),
+        (
+            &["--", "serve"],
+            "COMMAND: \"serve\" does not run as a Job; begin with one of run, burst",
+        ),
         (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
         (
             &["--", "run", "--duraton", "1m"],
@@ -404,4 +408,15 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         .refused(2, &["--agents: 0 is out of range; give a number from 1 to 100000"]);
     springload(["k8s", "--agents", "1", "--image", " x"])
         .refused(2, &["--image: \" x\" is not an image name; "]);
+}
+
+#[test]
+fn every_verb_with_agents_runs_as_a_job() {
+    for verb in verbs() {
+        let has_agents = springload([&verb, "--help"]).stdout.contains("--agents <N>");
+        let given = springload(["k8s", "--agents", "2", "--image", "x", "--", &verb]);
+        let runs = !given.stderr.contains("does not run as a Job");
+        let expected = has_agents && !["audit", "k8s"].contains(&verb.as_str());
+        assert_eq!(runs, expected, "{verb}: {}", given.stderr);
+    }
 }

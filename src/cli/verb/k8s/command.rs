@@ -13,9 +13,21 @@ use std::process::Stdio;
 /// How long the coordinator waits for agents unless its command sets it: nodes may have to be
 /// started, and images to be pulled.
 const READY_TIMEOUT: &str = "5m";
-/// Verbs that support agents.
-const VERBS: [&str; 9] =
-    ["run", "burst", "sweep", "max", "ab", "http", "ycsb", "bm-couchdb", "siege"];
+/// Verbs that support agents, except `audit`, which needs the journal of an earlier run.
+const VERBS: [&str; 12] = [
+    "run",
+    "burst",
+    "sweep",
+    "max",
+    "ab",
+    "http",
+    "drill",
+    "replicate",
+    "ycsb",
+    "cushion",
+    "bm-couchdb",
+    "siege",
+];
 /// Those of them whose plan is known before they run.
 const PLANNED: [&str; 3] = ["run", "burst", "http"];
 /// Stands in for an address that only the Secret contains.
@@ -51,7 +63,7 @@ impl<'a> Command<'a> {
         let verb = self.words.first().map_or("", String::as_str);
         if !VERBS.contains(&verb) {
             let cure = format!("begin with one of {}", VERBS.join(", "));
-            all.push(Invalid::new("COMMAND", format!("{verb:?} cannot have agents"), cure));
+            all.push(Invalid::new("COMMAND", format!("{verb:?} does not run as a Job"), cure));
         }
         if verb == "max" && self.words.iter().any(|word| word == "--") {
             let problem = "agents stay for one command line, and each step of max would be another";
