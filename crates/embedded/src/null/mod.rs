@@ -25,8 +25,9 @@ use crate::wire::{After, Wire, play};
 /// The longest time in the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The number of bytes requested from a socket at once.
-const READ_BYTES: usize = 64 * 1024;
+/// The least and the most bytes that are requested from a socket at once: a connection with small
+/// requests needs no more memory than these take.
+const READ_BYTES: [usize; 2] = [2 * 1024, 32 * 1024];
 
 /// State shared by the connections of all threads.
 #[derive(Debug)]
@@ -94,14 +95,15 @@ pub(super) async fn serve(
 
 impl NullConnection {
     async fn run(mut self) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(READ_BYTES);
+        let mut bytes = Vec::new();
         let clock = self.script.gate.clock();
         let open = self.script.gate.is_open();
         let patience = self.script.gate.patience();
         // When the first part of an incomplete request arrived.
         let mut since = None;
         loop {
-            bytes.reserve(READ_BYTES / 2);
+            let [least, most] = READ_BYTES;
+            bytes.reserve(bytes.len().clamp(least, most));
             let more = self.stream.read_buf(&mut bytes);
             let length = match since {
                 None => more.await?,
