@@ -15,6 +15,7 @@ mod fetch;
 mod follower;
 mod head;
 mod info;
+mod leaf;
 mod leftover;
 mod listing;
 mod log_in;

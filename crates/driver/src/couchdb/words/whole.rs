@@ -4,7 +4,7 @@
 //! in the rows of an index or a query come from one copy, which may lag behind an acknowledged
 //! write.
 
-use crate::couchdb::Revision;
+use crate::couchdb::{Revision, leaf};
 use crate::op::{Failure, Token};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -43,7 +43,7 @@ struct Named<'a> {
 type PlacedDocument = (Token, Range<usize>);
 
 /// Finds the document of this name in an answer, which is either the document itself or an answer
-/// of `_bulk_get`.
+/// of `_bulk_get`, which has all leaves of a document with conflicts: of these, it is the winner.
 ///
 /// # Errors
 /// [`Failure::WrongDocument`] if another one is where it should be.
@@ -55,12 +55,14 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<PlacedD
     let Ok(BulkGetAnswer { results }) = serde_json::from_str(text) else { return Ok(None) };
     let of = |text: &RawValue| document(body, text.get())?.of(id);
     for AskedDocument { id: asked, docs } in &results {
-        for document in docs.iter().filter_map(|it| it.ok) {
-            match of(document) {
-                Some(found) => return Ok(Some(found)),
-                None if asked.as_bytes() == id => return Err(Failure::WrongDocument),
-                None => {}
-            }
+        let found = match &docs[..] {
+            [only] => only.ok,
+            leaves => leaves.iter().filter_map(|it| it.ok).max_by_key(|it| leaf::rank(it.get())),
+        };
+        match found.map(of) {
+            Some(Some(found)) => return Ok(Some(found)),
+            Some(None) if asked.as_bytes() == id => return Err(Failure::WrongDocument),
+            _ => {}
         }
     }
     Ok(None)
@@ -117,6 +119,28 @@ mod tests {
         let fetched = format!(r#"{{"results":[{{"id":"b","docs":[{{"ok":{a}}}]}}]}}"#);
         for other in [a, fetched] {
             assert_eq!(whole(other.as_bytes(), b"b"), Err(Failure::WrongDocument), "{other}");
+        }
+    }
+
+    #[test]
+    fn of_a_document_with_conflicts_the_winner_is_found() {
+        let leaf = |rev: &str, more: &str| {
+            let hash = "0a".repeat(16);
+            format!(r#"{{"_id":"b","_rev":"{rev}-{hash}"{more}}}"#)
+        };
+        let own = leaf("2", "");
+        for (other, other_wins) in [
+            (leaf("3", ""), true),
+            (leaf("1", ""), false),
+            (leaf("3", r#","_deleted":true"#), false),
+        ] {
+            let wanted = if other_wins { &other } else { &own };
+            for [first, second] in [[&own, &other], [&other, &own]] {
+                let docs = format!(r#"[{{"ok":{first}}},{{"ok":{second}}}]"#);
+                let answer = format!(r#"{{"results":[{{"id":"b","docs":{docs}}}]}}"#);
+                let (_, place) = whole(answer.as_bytes(), b"b").unwrap().expect(&answer);
+                assert_eq!(&answer[place], wanted, "{answer}");
+            }
         }
     }
 }
