@@ -4,7 +4,6 @@
 //! `smoosh.ignore` of its configuration. What is set there for a run is not written to a file of
 //! the server: it is gone when the node restarts.
 
-use super::many::Sum;
 use super::{Admin, AdminError, CouchDb};
 use crate::{CompactionPlan, Leftover, OWN_SERVERS, Scratch, TargetError};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -136,12 +135,28 @@ impl CouchDb {
 
     /// Whether one of the databases is being compacted; `None` if there is no answer.
     pub(super) async fn compacts(&self) -> Option<bool> {
-        let Some(many) = &self.paths.many else {
-            return self.ask("").await?["compact_running"].as_bool();
+        let by_info = match &self.paths.many {
+            None => self.ask("").await?["compact_running"].as_bool()?,
+            Some(many) => self.ask_sum(many).await?.compacting,
         };
-        let sum: Sum = self.ask_sum(many).await?;
-        Some(sum.compacting)
+        // The information comes from one copy of each shard, and other copies may take longer.
+        Some(by_info || self.has_compaction_task().await?)
     }
+
+    /// Whether any node of the cluster has a task that compacts one of the databases. Only
+    /// administrators of the server are told; for others there is none.
+    async fn has_compaction_task(&self) -> Option<bool> {
+        let (_, tasks) = self.ask_at("/_active_tasks").await?;
+        let mut names = tasks.as_array().into_iter().flatten().filter_map(compacted_by);
+        Some(names.any(|name| self.paths.has(name)))
+    }
+}
+
+/// The database that a task compacts.
+fn compacted_by(task: &Value) -> Option<&str> {
+    let shard = task["database"].as_str().filter(|_| task["type"] == "database_compaction")?;
+    // Before CouchDB 2, databases had no shards.
+    Some(database_of(shard).unwrap_or(shard))
 }
 
 /// The shards of a database, named like their files and percent-encoded, each with the nodes that
@@ -228,6 +243,7 @@ pub(super) async fn take_back(admin: &mut Admin, databases: &[String]) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_setting_names_a_database() {
@@ -237,5 +253,21 @@ mod tests {
         for other in ["_users", "shards/x", "shards/0-f/x", "ratio_dbs"] {
             assert_eq!(database_of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_task_compacts_a_database() {
+        let of = |kind: &str, database: &str| {
+            let task = json!({"type": kind, "node": "n1@h", "database": database});
+            compacted_by(&task).map(str::to_owned)
+        };
+        let compacts = |database| of("database_compaction", database);
+        assert_eq!(compacts("shards/00000000-7fffffff/a/b.1700000000").as_deref(), Some("a/b"));
+        assert_eq!(compacts("a/b").as_deref(), Some("a/b"), "a server without shards");
+        for other in ["view_compaction", "indexer"] {
+            assert_eq!(of(other, "shards/00000000-7fffffff/a.1700000000"), None, "{other}");
+        }
+        assert_eq!(compacted_by(&json!({"type": "database_compaction"})), None);
+        assert_eq!(compacted_by(&json!(1)), None);
     }
 }

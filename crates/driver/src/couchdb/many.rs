@@ -48,6 +48,14 @@ impl Paths {
         &self.start
     }
 
+    /// Whether the database with this name is the only one, or one of many.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match &self.many {
+            None => self.first[1..] == encode_segment(name),
+            Some(many) => many.number(name).is_some(),
+        }
+    }
+
     /// Appends `/name/` of the database that has the document with this key.
     #[inline]
     pub(super) fn write(&self, key: Key, out: &mut Vec<u8>) {
@@ -284,6 +292,15 @@ mod tests {
         let mut path = Vec::new();
         Paths::one("a b").write(99, &mut path);
         assert_eq!((path, &*Paths::one("a b").first), (b"/a%20b/".to_vec(), "/a%20b"));
+    }
+
+    #[test]
+    fn databases_are_known_by_their_whole_names() {
+        let (one, all) = (Paths::one("a/b"), Paths::of(many("a/b")));
+        assert!(one.has("a/b") && all.has("a/b-00007"));
+        for other in ["a/b2", "a/", "b", "a%2Fb", "a/b-00250", ""] {
+            assert!(!one.has(other) && !all.has(other), "{other}");
+        }
     }
 
     #[test]

@@ -320,14 +320,20 @@ impl CouchDb {
 
     /// A node's information about the database, or about something below it.
     pub(super) async fn ask(&self, place: &str) -> Option<Value> {
-        let path = &format!("{}{place}", self.database_path());
+        let path = format!("{}{place}", self.database_path());
+        let (status, answer) = self.ask_at(&path).await?;
+        (status == 200).then_some(answer)
+    }
+
+    /// The status and the answer of the first node that answers a `GET`.
+    pub(super) async fn ask_at(&self, path: &str) -> Option<(u16, Value)> {
         for mut admin in self.admins() {
             let Ok(mut answer) = admin.request("GET", path, None).await else { continue };
             if answer.0 == 401 {
                 admin.log_in().await.ok()?;
                 answer = admin.request("GET", path, None).await.ok()?;
             }
-            return (answer.0 == 200).then_some(answer.1);
+            return Some(answer);
         }
         None
     }

@@ -242,3 +242,24 @@ async fn the_size_of_many_is_known_if_all_are_there() {
     assert_eq!(target.size().await, None, "one is not there");
     assert_eq!(target.is_compacting().await, None);
 }
+
+#[tokio::test]
+async fn many_are_compacted_while_any_node_has_a_task_for_one() {
+    let task = |name: &str| -> Answer {
+        let database = format!("shards/80000000-ffffffff/{name}.17");
+        let task = json!({"type": "database_compaction", "node": "b@x", "database": database});
+        ("200 OK", json!([task]).to_string().leak())
+    };
+    let tasks: &'static [Answer] = answers([task("u-00004"), task("u-00005"), task("u"), NONE]);
+    let rules = vec![
+        WELCOME,
+        ("POST /_dbs_info", &[NONE][..]),
+        ("GET /_active_tasks", tasks),
+        ("GET /u-00000", &[OK]),
+    ];
+    let server = scripted(rules);
+    let target = open(&asked(&server, Existing::Yes, "u")).await.unwrap().0;
+    for wanted in [true, false, false, false] {
+        assert_eq!(target.is_compacting().await, Some(wanted));
+    }
+}

@@ -97,6 +97,45 @@ async fn a_server_is_kept_from_compacting_for_as_long_as_the_run_takes() {
     assert!(target.begin_compaction().await.is_err(), "it is busy");
 }
 
+/// The information about a database comes from one copy of each shard; the tasks are those of all
+/// nodes.
+#[tokio::test]
+async fn a_compaction_goes_on_while_a_node_has_a_task_for_it() {
+    let idle: Answer = ("200 OK", r#"{"db_name":"db","compact_running":false}"#);
+    let tasks = |all: &[(&str, &str)]| -> Answer {
+        let all = all.iter().map(|(kind, name)| json!({"type": kind, "database": name}));
+        ("200 OK", json!(all.collect::<Vec<_>>()).to_string().leak())
+    };
+    let compaction = "database_compaction";
+    let own = (compaction, "shards/80000000-ffffffff/db.17");
+    let others = [
+        (compaction, "shards/80000000-ffffffff/db2.17"),
+        (compaction, "shards/80000000-ffffffff/x/db.17"),
+        (compaction, "db2"),
+        ("view_compaction", own.1),
+        ("indexer", own.1),
+    ];
+    for (info, answer, wanted) in [
+        (INFO, tasks(&[]), Some(true)),
+        (INFO, REFUSED, Some(true)),
+        (idle, tasks(&[]), Some(false)),
+        (idle, tasks(&[others[0], own]), Some(true)),
+        (idle, tasks(&[(compaction, "db")]), Some(true)),
+        (idle, tasks(&others), Some(false)),
+        (idle, REFUSED, Some(false)),
+        (idle, ("403 Forbidden", r#"{"error":"forbidden"}"#), Some(false)),
+        (idle, MISSING, Some(false)),
+        (idle, BUSY, Some(false)),
+        (idle, ("200 OK", "<html>"), Some(false)),
+        (idle, ("", ""), None),
+        (BUSY, tasks(&[own]), None),
+    ] {
+        let rules = vec![("GET /db", answers([info])), ("GET /_active_tasks", answers([answer]))];
+        let compacting = scripted(rules).database().is_compacting().await;
+        assert_eq!(compacting, wanted, "{info:?}, {answer:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_runs_left_on_a_server_is_found_and_removed() {
     let [one, two, three] = [1, 2, 3].map(|n| format!("springload_1795000000_{n}_7"));

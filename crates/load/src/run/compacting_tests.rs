@@ -46,6 +46,21 @@ fn a_compaction_ends_when_the_server_has_been_idle_for_a_while() {
     assert_eq!(seen[..2], ["GET /db", "POST /db/_compact"]);
 }
 
+/// The information about a database comes from one copy of each shard, and the others take longer.
+#[test]
+fn a_compaction_goes_on_while_a_node_of_the_cluster_has_a_task_for_it() {
+    let couch = Couch::start();
+    let shard = "shards/00000000-7fffffff/db.1700000000";
+    let task = json!([{ "type": "database_compaction", "node": "b@x", "database": shard }]);
+    let mut tasks = vec![(200, task); 8];
+    tasks.push((200, json!([])));
+    couch.instead("GET /_active_tasks", &tasks);
+    let found = compacted(&couch, &[sized(900), runs(false)], Arc::default());
+    assert!(found.ended && found.refused.is_none(), "{found:?}");
+    // Eight times there was a task, with a pause after each.
+    assert!(found.length_s >= 0.15 && found.length_s < 60.0, "{found:?}");
+}
+
 #[test]
 fn a_compaction_that_is_refused_is_reported_with_the_reason() {
     let couch = Couch::start();
