@@ -5,7 +5,7 @@ use super::burst::Rows;
 use super::number::{decimal, grouped, length, millis};
 use super::table::align;
 use super::visible::{times, with_times};
-use crate::measure::{Latency, LinkEnd, Markers, Replication, ReplicationLink};
+use crate::measure::{Comparison, Latency, LinkEnd, Markers, Replication, ReplicationLink};
 use crate::record::{RunRecord, link_name, place_name};
 use std::fmt::Write as _;
 
@@ -69,15 +69,24 @@ fn arrivals(found: &Replication) -> Rows {
             (LinkEnd::Gone, _) => "no answer".to_owned(),
             _ => "-".to_owned(),
         };
-        let compared = match &link.comparison {
-            None => "-".to_owned(),
-            Some(it) if it.wrong() == 0 => format!("{}, all right", grouped(it.documents)),
-            Some(it) => format!("{}, {} wrong", grouped(it.documents), grouped(it.wrong())),
-        };
+        let compared = link.comparison.as_ref().map_or_else(|| "-".to_owned(), compared);
         vec![link_name(found, link), filled, converged, compared]
     };
     let heads = std::iter::once(heads.map(str::to_owned).to_vec());
     heads.chain(found.links.iter().map(row)).collect()
+}
+
+/// What a comparison found.
+fn compared(found: &Comparison) -> String {
+    let documents = grouped(found.documents);
+    let overruled = match found.overruled {
+        0 => String::new(),
+        count => format!(", {} overruled", grouped(count)),
+    };
+    match found.wrong() {
+        0 => format!("{documents}, all right{overruled}"),
+        wrong => format!("{documents}, {} wrong{overruled}", grouped(wrong)),
+    }
 }
 
 /// The response times without and with replication, and the ratio of the latter to the former.
@@ -156,5 +165,24 @@ pub(super) fn section(record: &RunRecord, out: &mut String) {
     let curves: String = curves.collect();
     if !curves.is_empty() {
         let _ = write!(out, "\n{curves}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_excused_is_counted_beside_the_result() {
+        for (different, overruled, words) in [
+            (0, 0, "1,942, all right"),
+            (0, 5, "1,942, all right, 5 overruled"),
+            (3, 0, "1,942, 3 wrong"),
+            (3, 5, "1,942, 3 wrong, 5 overruled"),
+        ] {
+            let found =
+                Comparison { documents: 1_942, different, overruled, ..Comparison::default() };
+            assert_eq!(compared(&found), words);
+        }
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Replicas {
 #[derive(Default)]
 struct State {
     found: Replication,
+    /// Which databases had anything before the run: documents or deletions.
+    had_documents: Vec<bool>,
     /// The names of the requested replications, in the order of the links.
     jobs: Vec<String>,
     /// The thread beside the load, while it runs.
@@ -92,10 +94,16 @@ impl Replicas {
         Ok(Some(replicas))
     }
 
-    /// Checks that the servers that must replicate are able to.
+    /// Checks that the servers that must replicate are able to, and notes which databases have
+    /// something before the run.
     async fn ready(&self) -> Result<(), TargetError> {
         for link in self.plan.links() {
             self.connect(self.runner(link))?.ready().await?;
+        }
+        for place in 0..self.places.len() {
+            let is_new = self.state.borrow().found.places[place].created;
+            let had_documents = !is_new && has_any(&mut *self.connect(place)?).await?;
+            self.state.borrow_mut().had_documents.push(had_documents);
         }
         Ok(())
     }
@@ -323,6 +331,12 @@ impl Replicas {
         }
         reached.contains(&to)
     }
+}
+
+/// Whether a database has documents, or deletions of some.
+async fn has_any(database: &mut dyn Replicator) -> Result<bool, TargetError> {
+    // PouchDB Server counts no deletions, but lists them.
+    Ok(database.count().await?.all() > 0 || !database.changed("").await?.documents.is_empty())
 }
 
 /// Returns the reason something failed, or that it took too long.

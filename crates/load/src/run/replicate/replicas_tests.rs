@@ -58,7 +58,8 @@ fn refusal(spec: &PlanSpec) -> String {
     opened_with(spec, &opening()).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// Databases of nobody, without a server; `created`: which of them the run has created.
+/// Databases of nobody, without a server; `created`: which of them the run has created. The others
+/// had documents.
 pub(super) fn imagined(topology: Topology, created: &[bool]) -> Replicas {
     let other = TargetPlan::check(&TargetAsked::at("http://127.0.0.1:1/db")).unwrap();
     let plan = ReplicatePlan {
@@ -76,7 +77,8 @@ pub(super) fn imagined(topology: Topology, created: &[bool]) -> Replicas {
         links: plan.links().into_iter().map(link).collect(),
         ..Replication::default()
     };
-    let state = RefCell::new(State { found, ..State::default() });
+    let had_documents = created.iter().map(|created| !created).collect();
+    let state = RefCell::new(State { found, had_documents, ..State::default() });
     Replicas { plan, places: Vec::new(), patience_ns: SECOND_NS, state }
 }
 
@@ -233,6 +235,30 @@ fn databases_that_were_there_stay_without_markers() {
     assert!(couch.jobs().is_empty());
     assert_eq!(told.news[0], "waiting until the replication is running");
     assert!(told.news[1].starts_with("it is running after "), "{:?}", told.news);
+}
+
+/// Only a target that had documents itself may show what its source does not.
+#[test]
+fn what_others_delete_at_an_existing_target_is_wrong_if_that_was_empty() {
+    for (was_empty, end, wrong) in [(true, LinkEnd::Behind, 1), (false, LinkEnd::Converged, 0)] {
+        let (couch, stop, mut told) = (Couch::start(), Stop::default(), Told::default());
+        let _ = ["a", "b"].map(|name| couch.open(name));
+        if !was_empty {
+            couch.put("b", "own", "1-x");
+        }
+        couch.instead("POST /b/_revs_diff", &[(200, json!({}))]);
+        let mut spec = with_existing(&couch, &["a", "b"]);
+        spec.replicate.as_mut().unwrap().converge_timeout_ns = SECOND_NS;
+        let replicas = opened(&spec);
+        couch.put("a", "one", "1-x");
+        replicas.begin(&stop, &mut told).unwrap();
+        couch.delete("b", "one", "2-x");
+        let link = replicas.settle(&stop, &mut told).links.remove(0);
+        let compared = link.comparison.unwrap();
+        let numbers = (compared.missing, compared.different, compared.overruled);
+        assert_eq!((link.end, numbers), (end, (0, wrong, 1 - wrong)), "{was_empty}");
+        replicas.finish(&stop).unwrap();
+    }
 }
 
 #[test]

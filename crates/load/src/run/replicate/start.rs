@@ -243,12 +243,13 @@ impl Replicas {
 
     /// Which revisions the target of a link may show instead of those of its source.
     pub(super) fn may_show(&self, link: Link) -> MayShow {
-        let places = &self.state.borrow().found.places;
+        let state = self.state.borrow();
         let sources = self.plan.sources_of(link.target);
         let is_mesh = self.plan.topology == Topology::Mesh;
         // Documents of the same name may come from several sides.
         let is_mixed = is_mesh || sources.len() > 1;
-        let had_documents = |place: usize| !places[place].created;
+        // One that exists and was empty is like a new one.
+        let had_documents = |place: usize| state.had_documents[place];
         if had_documents(link.target) || is_mixed && sources.into_iter().any(had_documents) {
             MayShow::Preferred
         } else if is_mesh {

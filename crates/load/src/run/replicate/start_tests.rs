@@ -117,6 +117,32 @@ fn what_was_there_before_matters_only_where_it_can_get_to() {
     }
 }
 
+/// One without anything is like a new one. PouchDB Server does not count deletions.
+#[test]
+fn an_existing_target_shows_others_only_if_it_had_something() {
+    use MayShow::{Preferred, Same};
+    for (documents, deleted, is_counted, wanted) in [
+        (0, 0, true, Same),
+        (0, 0, false, Same),
+        (1, 0, true, Preferred),
+        (0, 1, true, Preferred),
+        (0, 1, false, Preferred),
+    ] {
+        let couch = Couch::start();
+        let _ = ["a", "b"].map(|name| couch.open(name));
+        // What the source has does not matter.
+        couch.put("a", "own", "1-x");
+        (0..documents).for_each(|number| couch.put("b", &format!("there_{number}"), "1-x"));
+        (0..deleted).for_each(|number| couch.delete("b", &format!("gone_{number}"), "2-x"));
+        if !is_counted {
+            couch.instead("GET /b", &[(200, json!({ "doc_count": documents }))]);
+        }
+        let replicas = opened(&with_existing(&couch, &["a", "b"]));
+        let what = format!("{documents} and {deleted}, counted: {is_counted}");
+        assert_eq!(replicas.may_show(link(0, 1)), wanted, "{what}");
+    }
+}
+
 #[test]
 fn documents_of_several_databases_are_added_up() {
     let couch = Couch::start();
