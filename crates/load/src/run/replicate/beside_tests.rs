@@ -19,6 +19,8 @@ pub(in crate::run::replicate) struct Database {
     pub(in crate::run::replicate) hidden: Vec<String>,
     /// Documents that its list of changes leaves out.
     pub(in crate::run::replicate) unlisted: Vec<String>,
+    /// Documents that it does not show in its first looks.
+    pub(in crate::run::replicate) late: BTreeMap<String, usize>,
     refusal: Option<&'static str>,
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
@@ -128,7 +130,10 @@ impl Replicator for Fake {
     ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>> {
         self.answer(|it| {
             it.looks.push(ids.to_vec());
-            ids.iter().map(|id| it.documents.get(id).cloned()).collect()
+            let looks = it.looks.len();
+            let is_late = |id: &String| it.late.get(id).is_some_and(|first| looks <= *first);
+            let shown = |id: &String| it.documents.get(id).filter(|_| !is_late(id)).cloned();
+            ids.iter().map(shown).collect()
         })
     }
 

@@ -211,7 +211,13 @@ impl MarkerLookout {
         loop {
             self.receive();
             if let Some(over_at) = self.notices.over_at() {
-                return self.settle(over_at, are_ended).await;
+                let settled = self.settle(over_at, are_ended).await;
+                if settled.end == LinkEnd::Converged {
+                    // Some may have arrived between the last look and the comparison.
+                    self.receive();
+                    self.look_on().await;
+                }
+                return settled;
             }
             if self.outstanding.is_empty() {
                 let queue = self.queue.clone();

@@ -1,7 +1,7 @@
 //! How often a link looks, and how it ends if markers or documents do not come.
 
 use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
-use super::{MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
+use super::{Limits, MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::DocumentCount;
 use crate::measure::LinkEnd;
@@ -100,6 +100,34 @@ fn all_markers_that_are_there_are_seen_before_the_end() {
         assert_eq!(end, if lost == 0 { LinkEnd::Converged } else { LinkEnd::Behind });
         let looks = &target.0.borrow().looks;
         assert!(looks.iter().all(|ids| ids.len() <= 1_000), "no request is for more");
+    }
+}
+
+/// The comparison, too, is a look at the target: what has arrived by then was seen.
+#[test]
+fn a_marker_that_arrives_after_the_last_one_and_before_the_comparison_is_seen() {
+    for (is_there, unseen) in [(true, 0), (false, 1)] {
+        let (source, target) = (Fake::with(&[("a", "1-a")]), Fake::with(&[("a", "1-a")]));
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let acknowledged = Clock::system().now();
+        for number in 0..2 {
+            let (id, is_last) = (format!("m_{number}"), number == 1);
+            if is_last || is_there {
+                source.put(&id, "1-m");
+                target.put(&id, "1-m");
+            }
+            queue.push(SentMarker { id, number, acknowledged, is_last });
+        }
+        // The first look finds the last marker; the second finds none, and ends the search.
+        target.0.borrow_mut().late.insert("m_0".to_owned(), 2);
+        let limits = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
+        let lookout = lookout(ends(&source, &target), &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        assert_eq!((found.end, found.markers.unseen), (LinkEnd::Converged, unseen));
+        assert_eq!(found.markers.lag.histogram.len(), 2 - unseen, "each has a lag");
+        let seen = found.markers.over_time.iter().map(|it| it.markers).sum::<u64>();
+        assert_eq!(seen, 2 - unseen);
     }
 }
 
