@@ -102,8 +102,8 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
             warn(Code::NotReplicated, message);
         }
         if let Some(refused @ 1..) = link.write_failures {
-            let refused = grouped(refused);
-            let message = format!("replication {name}: the target refused {refused} documents");
+            let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
+            let message = format!("replication {name}: the target refused {count} document{s}");
             warn(Code::NotReplicated, message);
         }
         let markers = &link.markers;

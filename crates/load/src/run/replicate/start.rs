@@ -6,6 +6,7 @@ use super::{Replicas, job_name};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState, Replicator, TargetError};
 use crate::engine::Stop;
+use crate::op::grouped;
 use crate::plan::{Link, Topology};
 use std::time::Duration;
 
@@ -210,7 +211,19 @@ impl Replicas {
     async fn not_filled(&self, link: Link, lacks: &str) -> TargetError {
         let number = self.plan.links().iter().position(|it| *it == link).unwrap_or_default();
         let job = self.state.borrow().jobs[number].clone();
-        let state = match self.last_state(&job, link).await {
+        let state = self.last_state(&job, link).await;
+        let refused = state.as_ref().ok().and_then(|it| it.write_failures).unwrap_or(0);
+        let cure = if refused > 0 {
+            // It would not accept them later either.
+            let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
+            format!(
+                "the target refused {count} document{s}: look at its validate_doc_update \
+                 functions, and at its limits, such as max_document_size"
+            )
+        } else {
+            "give a longer --converge-timeout, or fewer --docs".to_owned()
+        };
+        let state = match state {
             Ok(state) => match state.reason {
                 Some(reason) => format!("its server calls it {:?}: {reason}", state.name),
                 None => format!("its server calls it {:?}", state.name),
@@ -220,7 +233,7 @@ impl Replicas {
         let waited_s = seconds(self.plan.converge_timeout_ns);
         TargetError(format!(
             "{} has not copied what was stored before the load within {waited_s} s: {lacks}; \
-             {state}; give a longer --converge-timeout, or fewer --docs",
+             {state}; {cure}",
             self.link_name(link)
         ))
     }

@@ -265,6 +265,33 @@ fn a_target_that_is_not_filled_in_time_is_reported_with_its_servers_words() {
     assert_eq!(refusal(&replicas), wanted);
 }
 
+/// Waiting longer does not help then.
+#[test]
+fn a_target_that_refuses_documents_is_reported_with_their_number() {
+    let refused = |words: &str| {
+        format!(
+            "the target refused {words}: look at its validate_doc_update functions, and at its \
+             limits, such as max_document_size"
+        )
+    };
+    for (count, cure) in [
+        (json!(1_061), refused("1,061 documents")),
+        (json!(1), refused("1 document")),
+        (json!(0), "give a longer --converge-timeout, or fewer --docs".to_owned()),
+        (json!(null), "give a longer --converge-timeout, or fewer --docs".to_owned()),
+    ] {
+        let couch = Couch::start();
+        couch.says("b", &[json!({ "state": "running", "info": { "doc_write_failures": count } })]);
+        couch.lag("b", u32::MAX);
+        let hasty = fan_out(&couch, &["a", "b"], |it| it.converge_timeout_ns = 50 * MS);
+        let replicas = opened(&hasty);
+        couch.put("a", "1", "1-x");
+        let message = refusal(&replicas);
+        let end = format!("there are 0 of 1 documents; its server calls it \"running\"; {cure}");
+        assert!(message.ends_with(&end), "{message}");
+    }
+}
+
 /// How many documents a target has says nothing if some of them are its own.
 #[test]
 fn what_a_target_with_documents_of_its_own_lacks_is_found_by_comparing() {
