@@ -110,9 +110,13 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
         let because = markers.reason.as_ref().map_or_else(String::new, |it| format!(": {it}"));
         if markers.unseen > 0 {
             let (unseen, written) = (grouped(markers.unseen), grouped(markers.written));
+            let were = if link.end == LinkEnd::Unknown {
+                "were not seen at the target before the run was stopped"
+            } else {
+                "were never seen at the target"
+            };
             let message = format!(
-                "replication {name}: {unseen} of {written} acknowledged markers were never seen at \
-                 the target{because}"
+                "replication {name}: {unseen} of {written} acknowledged markers {were}{because}"
             );
             warn(Code::NotVisible, message);
         }
@@ -181,6 +185,22 @@ mod tests {
         for end in [LinkEnd::Converged, LinkEnd::Unknown] {
             let fine = run(link(end, 0));
             assert_eq!((codes(&fine), fine.result().exit_status), (vec![], 0), "{end:?}");
+        }
+    }
+
+    /// In a run that was stopped, nobody looked for them any more.
+    #[test]
+    fn a_marker_was_never_seen_only_if_it_was_looked_for_until_the_end() {
+        for (end, words) in [
+            (LinkEnd::Converged, "were never seen at the target: busy"),
+            (LinkEnd::Behind, "were never seen at the target: busy"),
+            (LinkEnd::Unknown, "were not seen at the target before the run was stopped: busy"),
+        ] {
+            let mut link = link(end, 0);
+            (link.markers.unseen, link.markers.reason) = (2, Some("busy".to_owned()));
+            let found = fixture::messages_of(&run(link), Code::NotVisible);
+            let words = format!("replication a:1 → b:2: 2 of 5 acknowledged markers {words}");
+            assert_eq!(found, [words], "{end:?}");
         }
     }
 
