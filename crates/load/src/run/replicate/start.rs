@@ -122,7 +122,7 @@ impl Replicas {
         let mut pending = Vec::new();
         for (number, link) in self.plan.links().into_iter().enumerate() {
             let mut sources = Vec::new();
-            for place in self.counted(link) {
+            for place in self.filled_from(link) {
                 sources.push(self.connect(place)?);
             }
             let (source, target) = (self.connect(link.source)?, self.connect(link.target)?);
@@ -236,6 +236,13 @@ impl Replicas {
              {state}; {cure}",
             self.link_name(link)
         ))
+    }
+
+    /// The places whose documents the target of `link` should have before the load. In a mesh of
+    /// new databases, the first has everything that is stored, and the others are empty at first.
+    fn filled_from(&self, link: Link) -> Vec<usize> {
+        let is_new_mesh = self.plan.topology == Topology::Mesh && self.is_countable(link);
+        if is_new_mesh && link.target != 0 { vec![0] } else { self.counted(link) }
     }
 
     /// The places whose documents together are those of the target of `link`.

@@ -231,6 +231,19 @@ fn the_end_of_a_chain_is_filled_after_its_middle() {
     assert_eq!(filled(&replicas), [3, 3]);
 }
 
+/// Of two databases that are still empty, neither has what the other has from the first.
+#[test]
+fn each_target_of_a_mesh_is_waited_for_until_it_has_what_the_first_has() {
+    let couch = Couch::start();
+    let replicas = opened(&spec(&couch, &["a", "b", "c"], Topology::Mesh));
+    for id in ["1", "2", "3"] {
+        couch.put("a", id, "1-x");
+    }
+    couch.lag("b", 9);
+    couch.lag("c", 9);
+    assert_eq!(filled(&replicas), [3; 6]);
+}
+
 #[test]
 fn documents_of_its_own_do_not_make_a_target_full() {
     let couch = Couch::start();
