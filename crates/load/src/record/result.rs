@@ -287,14 +287,18 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
 }
 
 /// The broken thresholds, except those compared with a baseline: either those certainly broken, or
-/// those that springload itself may have broken.
+/// those that springload itself may have broken. One that cannot be judged counts as broken, but is
+/// not said to have been missed.
 fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
     let broken = record.thresholds.iter().filter(|it| it.broken && !it.is_regression());
     let all: Vec<_> = broken.filter(|it| it.by_client == by_client).collect();
-    let first = all.first()?.expression.to_string();
-    Some(match all.len() {
-        1 => first,
-        several => format!("{first} and {} more", several - 1),
+    let first = all.first()?;
+    let (words, more) = (first.expression.to_string(), all.len() - 1);
+    Some(match (&first.problem, more) {
+        (None, 0) => words,
+        (None, _) => format!("{words} and {more} more"),
+        (Some(problem), 0) => format!("{words} cannot be judged: {problem}"),
+        (Some(problem), _) => format!("{words} cannot be judged: {problem}; and {more} more"),
     })
 }
 

@@ -257,6 +257,10 @@ fn the_reason_counts_the_thresholds_and_what_had_no_answer() {
     assert_eq!(words(&["read.max > 1us"]), "failed: read.max > 1us");
     let two = ["read.max > 1us", "read.max > 9s", "update.max > 1us"];
     assert_eq!(words(&two), "failed: read.max > 1us and 1 more");
+    let few = "failed: update.p99 > 9s cannot be judged: too few samples: 95 of at least 1,000";
+    assert_eq!(words(&["update.p99 > 9s"]), few);
+    let both = ["update.p99 > 9s", "read.p99 > 9s", "read.max > 1us"];
+    assert_eq!(words(&both), format!("{few}; and 1 more"));
     let nothing = |class: Option<Failure>| {
         let record = record(|record| {
             for operation in &mut crud(record).operations {
