@@ -2,7 +2,7 @@
 
 use super::number::{decimal, millis};
 use super::table::align;
-use crate::measure::is_default;
+use crate::measure::{Growth, is_default};
 use crate::record::{Estimate, Estimates, Intervals, Per, StageRecord, Trend, Trending};
 use std::fmt::Write as _;
 
@@ -49,32 +49,40 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
 
 /// Where the warm-up ends and what keeps changing, as the parts of one line; empty: it is steady.
 pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
-    let Some(Estimates { steady_from_s, unsettled, trends, .. }) = &stage.estimates else {
-        return Vec::new();
-    };
+    let Some(estimates) = &stage.estimates else { return Vec::new() };
+    let Estimates { steady_from_s, unsettled, trends, .. } = estimates;
     let warm_up = steady_from_s.filter(|it| !is_default(it));
     let mut parts: Vec<String> =
         warm_up.map(|it| format!("the first {it} s are warm-up")).into_iter().collect();
     if *unsettled && trends.is_empty() {
         parts.push("not steady by its end".to_owned());
     }
-    parts.extend(trends.iter().map(trend));
+    parts.extend(trends.iter().map(|it| trend(it, estimates, stage.growth.as_ref())));
     parts
 }
 
-/// A trend in words, such as `throughput −1.8 % per GB`.
-fn trend(Trend { of, percent, per }: &Trend) -> String {
-    let name = match of {
+/// A trend in words, such as `throughput −1.8 % per GB`. If less than such a unit was measured, only
+/// the change over that time is known: per minute, it could be a fall of more than 100 %.
+fn trend(trend: &Trend, estimates: &Estimates, growth: Option<&Growth>) -> String {
+    let name = match trend.of {
         Trending::Throughput => "throughput",
         Trending::P50 => "p50",
     };
-    let per = match per {
-        Per::Gb => "GB",
-        Per::Minute => "minute",
+    let (from_s, to_s) = (estimates.steady_from_s.unwrap_or(0), estimates.over_s);
+    let over_s = to_s.saturating_sub(from_s);
+    let grew = |it: &Growth| it.bytes_at(f64::from(to_s)) - it.bytes_at(f64::from(from_s));
+    let (per, units) = match trend.per {
+        Per::Gb => ("GB", growth.map_or(1.0, |it| grew(it) / 1e9)),
+        Per::Minute => ("minute", f64::from(over_s) / 60.0),
     };
-    let sign = if *percent < 0.0 { '−' } else { '+' };
+    let (percent, what) = if units < 1.0 {
+        (trend.percent * units, format!("of its mean over {over_s} s"))
+    } else {
+        (trend.percent, format!("per {per}"))
+    };
+    let sign = if percent < 0.0 { '−' } else { '+' };
     let places = if percent.abs() < 1.0 { 2 } else { 1 };
-    format!("{name} {sign}{} % per {per}", decimal(percent.abs(), places))
+    format!("{name} {sign}{} % {what}", decimal(percent.abs(), places))
 }
 
 fn rate(per_s: f64) -> String {
@@ -127,6 +135,7 @@ pub(super) fn section(stage: &StageRecord, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::SizePoint;
     use crate::op::OpKind;
     use crate::record::fixture::{part, stage};
     use std::collections::BTreeMap;
@@ -167,7 +176,7 @@ mod tests {
         let mut stage = with(Intervals::default());
         assert_eq!(steadiness(&stage), Vec::<String>::new());
         let estimates = stage.estimates.as_mut().unwrap();
-        estimates.steady_from_s = Some(12);
+        (estimates.steady_from_s, estimates.over_s) = (Some(12), 72);
         let falling = Trend { of: Trending::Throughput, percent: -1.8, per: Per::Gb };
         let rising = Trend { of: Trending::P50, percent: 0.25, per: Per::Minute };
         estimates.trends = vec![falling, rising];
@@ -180,5 +189,30 @@ mod tests {
         assert_eq!(steadiness(&stage), ["not steady by its end"]);
         stage.estimates = None;
         assert!(steadiness(&stage).is_empty() && rows(&stage).is_none());
+    }
+
+    #[test]
+    fn a_trend_is_not_extrapolated_to_time_or_growth_that_was_not_measured() {
+        let mut stage = with(Intervals::default());
+        let mut said = |over_s: u32, percent: f64, per: Per, grew: u64| {
+            let size = |at_s: u32, bytes: u64| SizePoint {
+                at_s: f64::from(at_s),
+                file_bytes: Some(bytes),
+                ..SizePoint::default()
+            };
+            let sizes = vec![size(0, 1_000_000), size(over_s, 1_000_000 + grew)];
+            stage.growth = Some(Growth { sizes, ..Growth::default() });
+            let estimates = stage.estimates.as_mut().unwrap();
+            (estimates.over_s, estimates.steady_from_s) = (over_s, None);
+            estimates.trends = vec![Trend { of: Trending::P50, percent, per }];
+            steadiness(&stage).join(" · ")
+        };
+        let minute = Per::Minute;
+        assert_eq!(said(20, -144.3, minute, 0), "p50 −48.1 % of its mean over 20 s");
+        assert_eq!(said(59, 60.0, minute, 0), "p50 +59.0 % of its mean over 59 s");
+        assert_eq!(said(60, 60.0, minute, 0), "p50 +60.0 % per minute");
+        let (quarter, more) = (250_000_000, 1_250_000_000);
+        assert_eq!(said(90, -160.0, Per::Gb, quarter), "p50 −40.0 % of its mean over 90 s");
+        assert_eq!(said(30, -60.0, Per::Gb, more), "p50 −60.0 % per GB");
     }
 }
