@@ -226,13 +226,7 @@ pub(super) fn too_few_documents(
     documents: &str,
     budget: impl Fn(usize) -> Budget,
 ) -> Option<Invalid> {
-    let nothing = || {
-        let problem = "a connection would have no document to read, update or delete";
-        let cure = format!(
-            "insert at least one for each of the {connections} connections, use fewer, or mix in creates"
-        );
-        Invalid::new(documents, problem, cure)
-    };
+    let nothing = || without_documents(asked, connections, documents);
     if asked.operations.value == Some(0) {
         return None;
     }
@@ -262,6 +256,31 @@ pub(super) fn too_few_documents(
             Budget::Shared(_) => None,
         }
     })
+}
+
+/// The mistake of a connection without documents: there are too few, or they are in too few
+/// requests, each of which is sent on one connection.
+fn without_documents(asked: &DocumentsAsked, connections: usize, documents: &str) -> Invalid {
+    let (inserted, batch) = (asked.documents.value, asked.batch.flag);
+    let others = (connections as u64).saturating_sub(1);
+    // With a larger batch, all documents are in the requests of the others.
+    let most = inserted.saturating_sub(1).checked_div(others).unwrap_or(0);
+    if most == 0 {
+        let problem = "a connection would have no document to read, update or delete";
+        let cure = format!(
+            "insert at least one for each of the {connections} connections, use fewer, or mix in \
+             creates"
+        );
+        return Invalid::new(documents, problem, cure);
+    }
+    let each = u64::from(asked.fill().batch);
+    let requests = inserted.div_ceil(each);
+    let problem = format!(
+        "{inserted} documents in requests of {each} are on only {requests} of {connections} \
+         connections, so the others would have none to read, update or delete"
+    );
+    let cure = format!("give {batch} {most} or less, more documents, or fewer connections");
+    Invalid::new(documents, problem, cure)
 }
 
 /// The budget of each connection, alone or shared with the others of its thread. If it is shared, a
@@ -406,5 +425,45 @@ mod tests {
             let split = mix.split(operations.unwrap_or(0));
             prop_assert_eq!(sums, Mix::KINDS.map(|kind| split[kind]));
         }
+    }
+    /// What is wrong with updates of so many documents, inserted in batches of that size.
+    fn wrong(documents: u64, batch: u64, connections: usize) -> Vec<String> {
+        let demand = MixedDemand {
+            asked: DocumentsAsked {
+                documents: Flagged::new("--docs", documents),
+                batch: Flagged::new("--batch", batch),
+                within_ns: None,
+                operations: Flagged::new("--ops", None),
+                warmup_ns: 0,
+            },
+            mix: Flagged::new("--mix", Mix::crud([0, 0, 1, 0])),
+            own: OwnMix::new(),
+            more_documents: "--docs",
+            order: CrudOrder::Uniform,
+        };
+        let mut mistakes = Vec::new();
+        demand.check_shares(connections, &mut mistakes);
+        mistakes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_batch_that_leaves_connections_without_documents_is_named() {
+        let words = "--docs: 200 documents in requests of 111 are on only 2 of 45 connections, so \
+                     the others would have none to read, update or delete; give --batch 4 or less, \
+                     more documents, or fewer connections";
+        assert_eq!(wrong(200, 111, 45), [words]);
+        // The cure works, and a batch larger by one does not.
+        for (documents, connections, most) in [(200, 45, 4), (100, 3, 49), (45, 45, 1), (7, 2, 6)] {
+            let none = Vec::<String>::new();
+            assert_eq!(wrong(documents, most, connections), none, "{documents}");
+            let found = wrong(documents, most + 1, connections);
+            assert!(found[0].contains(&format!("give --batch {most} or less")), "{found:?}");
+        }
+        // No batch is small enough.
+        for batch in [1, 111] {
+            let found = wrong(44, batch, 45);
+            assert!(found[0].contains("; insert at least one for each of the 45"), "{found:?}");
+        }
+        assert!(wrong(1, 1_000, 1).is_empty());
     }
 }

@@ -174,6 +174,9 @@ const MOST_IN_REQUEST: u64 = 1_000;
 pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
     let connections = connections.max(1);
     let each = documents.div_ceil(connections);
+    // Rounded up, it can leave connections without a request.
+    let is_enough = each == 0 || documents.div_ceil(each) >= connections;
+    let each = if is_enough { each } else { documents / connections };
     (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
 }
 
@@ -490,3 +493,7 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
