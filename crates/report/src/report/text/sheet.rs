@@ -2,6 +2,7 @@
 
 use crate::report::look::{Look, shown};
 use anstyle::{AnsiColor, Style};
+use std::collections::BTreeSet;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The style of a text, if there are colors.
@@ -134,9 +135,9 @@ impl Sheet {
     }
 
     /// Adds rows in columns, the first aligned left and the others right. If they are too wide,
-    /// columns are left out in the order of `spare`, then names are cut.
+    /// columns are left out in the order of `spare`, then names are cut, so that they still differ.
     pub(super) fn table(&mut self, rows: &[Vec<Cell>], spare: &[usize]) {
-        let rows: Vec<Vec<Cell>> = rows
+        let mut rows: Vec<Vec<Cell>> = rows
             .iter()
             .map(|row| row.iter().map(|(text, tone)| (self.shown(text), *tone)).collect())
             .collect();
@@ -157,6 +158,7 @@ impl Sheet {
         let over = all(&kept, &widths).saturating_sub(self.look.width);
         if let Some(first) = widths.first_mut() {
             *first = first.saturating_sub(over).max(1);
+            self.tell_apart(&mut rows, *first);
         }
         for row in &rows {
             let mut line = String::new();
@@ -170,6 +172,30 @@ impl Sheet {
             }
             let line = line.trim_end();
             self.push(line);
+        }
+    }
+
+    /// Names that would look alike with their ends cut lose what they have in common at their start
+    /// instead, or as much of it as is needed. The first row has no name.
+    fn tell_apart(&self, rows: &mut [Vec<Cell>], width: usize) {
+        let names = rows.iter().skip(1).filter_map(|row| row.first());
+        let mut long: Vec<&str> =
+            names.map(|(name, _)| name.as_str()).filter(|name| name.width() > width).collect();
+        long.sort_unstable();
+        long.dedup();
+        let cut: BTreeSet<String> = long.iter().map(|name| self.cut(name, width)).collect();
+        let (Some(first), Some(last)) = (long.first(), long.last()) else { return };
+        if cut.len() == long.len() {
+            return;
+        }
+        // They are sorted, so no two of them have less in common.
+        let common = first.chars().zip(last.chars()).take_while(|(one, other)| one == other);
+        let widest = long.iter().map(|name| name.width()).max().unwrap_or(0);
+        let dropped = common.count().min(widest + 1 - width);
+        for (name, _) in rows.iter_mut().skip(1).filter_map(|row| row.first_mut()) {
+            if dropped > 1 && name.width() > width {
+                *name = self.shown("…") + &name.chars().skip(dropped).collect::<String>();
+            }
         }
     }
 
@@ -287,6 +313,29 @@ mod tests {
         assert_eq!(sheet(80, |it| it.table(&rows, &[1])), "  name    a  bb\n  create  1  22\n");
         assert_eq!(sheet(13, |it| it.table(&rows, &[1])), "  name    bb\n  create  22\n");
         assert_eq!(sheet(9, |it| it.table(&rows, &[1])), "  na…  bb\n  cr…  22\n");
+    }
+
+    #[test]
+    fn names_that_are_cut_can_still_be_told_apart() {
+        let cut = |width: usize, names: &[&str]| -> Vec<String> {
+            let rows = names.iter().map(|name| cells(&[*name, "1"]));
+            let rows: Vec<_> =
+                std::iter::once(cells(&["the name of it", "n"])).chain(rows).collect();
+            let text = sheet(width, |it| it.table(&rows, &[]));
+            let name = |line: &str| line.trim_end_matches('1').trim().to_owned();
+            text.lines().skip(1).map(name).collect()
+        };
+        let ports = ["_changes at 10.0.0.1:5984", "_changes at 10.0.0.1:6984", "all"];
+        assert_eq!(cut(16, &ports), ["…0.0.1:5984", "…0.0.1:6984", "all"]);
+        // No more is dropped than they have in common.
+        let hosts = ["_changes at a1.example.com:5984", "_changes at a2.example.com:5984"];
+        assert_eq!(cut(16, &hosts), ["…1.example…", "…2.example…"]);
+        let links = ["a:5984 #1 → a:5984 #2", "a:5984 #1 → a:5984 #3", "a:5984 #2 → a:5984 #1"];
+        let shown = ["…4 #1 → a:5984 #2", "…4 #1 → a:5984 #3", "…4 #2 → a:5984 #1"];
+        assert_eq!(cut(22, &links), shown);
+        // Names that differ at their start, and names of rows that are the same, keep it.
+        assert_eq!(cut(13, &["create documents", "update documents"]), ["create …", "update …"]);
+        assert_eq!(cut(13, &["create documents", "create documents"]), ["create …", "create …"]);
     }
 
     #[test]
