@@ -192,7 +192,7 @@ fn a_node_is_put_into_maintenance_mode_and_then_as_it_was() {
         let run = Run::of(&words).args(&SHORT).finish();
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
         let back = before.map_or("DELETE".to_owned(), |mode| format!("PUT \"{mode}\""));
-        assert_eq!(log(&asked), ["GET", "PUT \"true\"", &back]);
+        assert_eq!(log(&asked), ["GET", "GET", "PUT \"true\"", &back]);
         assert_eq!(asked.lock().expect("not poisoned").mode.as_deref(), before);
         let kinds = run.stage("crud")["operations"].as_array().expect("operations").iter();
         let failed: u64 = kinds.map(failures).sum();
@@ -212,7 +212,7 @@ fn a_node_that_is_in_maintenance_already_is_left_in_it() {
     assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
     let message = "--maintenance: the node is in the mode \"nolb\" already";
     assert!(run.stderr.contains(message), "{}", run.stderr);
-    assert_eq!(log(&asked), ["GET"]);
+    assert_eq!(log(&asked), ["GET", "GET"], "before the load and in its middle");
 }
 
 #[test]
@@ -221,13 +221,13 @@ fn whoever_leaves_in_maintenance_leaves_the_node_as_it_was() {
     let (relay, asked) = with_maintenance(&server, None);
     let words = ["drill", &relay.url, "--maintenance", "1", "--broken", "10m", "--no-observe"];
     let run = Run::of(&words).args(&SHORT).start();
-    while log(&asked).len() < 2 {
+    while log(&asked).len() < 3 {
         std::thread::sleep(Duration::from_millis(20));
     }
     run.interrupt();
     let run = run.finish();
     assert_eq!(run.code, 130, "{}", run.stderr);
-    assert_eq!(log(&asked), ["GET", "PUT \"true\"", "DELETE"]);
+    assert_eq!(log(&asked), ["GET", "GET", "PUT \"true\"", "DELETE"]);
 }
 
 /// The stand-in itself has no such setting: the drill is not valid, and explains that.

@@ -63,7 +63,7 @@ impl RunRecord {
     }
 
     /// Describes what is wrong with the drill itself, in one sentence.
-    pub(super) fn invalid_drill(&self) -> Option<(&StageRecord, String)> {
+    pub fn invalid_drill(&self) -> Option<(&StageRecord, String)> {
         let stage = self.stages.iter().find(|stage| stage.drill.is_some())?;
         let drill = stage.drill.as_ref()?;
         let problem_of = |step: &Option<DrillStep>| step.as_ref()?.problem.clone();

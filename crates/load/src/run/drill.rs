@@ -291,6 +291,15 @@ pub(super) fn relay(plan: &Plan) -> Result<Option<(Relay, Detour)>, RunError> {
     Ok(Some((relay, detour)))
 }
 
+/// Fails if a drill will put a node into maintenance mode and the user cannot even read its mode.
+pub(super) async fn check_mode(plan: &Plan, opening: &Opening) -> Result<(), TargetError> {
+    let Some(Breaks::Maintenance { node, .. }) = plan.drill.as_ref().map(|it| &it.breaks) else {
+        return Ok(());
+    };
+    let mode = plan.target.maintained(opening, *node).await;
+    mode.map(drop).map_err(|error| TargetError(format!("--maintenance: {error}")))
+}
+
 /// The maintenance mode of a node before the drill.
 enum Mode {
     Unknown,

@@ -188,6 +188,25 @@ fn maintained(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], AskedModes)
 }
 
 #[test]
+fn who_may_not_read_the_mode_of_a_node_is_refused_before_the_load() {
+    let opening = Opening { timeout_ns: 10 * SECOND_NS, max_answer: 1_000, ..Opening::default() };
+    let check = |plan: &Plan| block_on(&Stop::default(), check_mode(plan, &opening));
+    let mode = |answers: Answers| {
+        let maintenance = Some("1".to_owned());
+        let drill = DrillSpec { stop: None, start: None, maintenance, ..asked() };
+        let (target, drill) = (Some(format!("{}/db", node(answers).0)), Some(drill));
+        check(&planned(&PlanSpec { drill, target, ..spec(60, None) }))
+    };
+    let refused = mode(&[(403, r#"{"error":"forbidden","reason":"You are not a server admin."}"#)]);
+    let message = refused.expect_err("the user is no administrator").to_string();
+    assert!(message.starts_with("--maintenance: "), "{message}");
+    assert!(message.contains("You are not a server admin"), "{message}");
+    mode(&[(404, "{}")]).expect("it is not set");
+    mode(&[(200, r#""false""#)]).expect("it is set");
+    check(&drilled(asked())).expect("no node is asked for commands");
+}
+
+#[test]
 fn a_node_gets_back_the_mode_that_it_had() {
     let cases: [(Answers, [&str; 3]); 2] = [
         (

@@ -187,6 +187,7 @@ pub fn run_with(
     let scratch = fleet.is_some().then(scratch_name);
     let (relay, detour) = drill::relay(plan)?.unzip();
     let opening = Opening { scratch, stand_in, detour, ..opening(plan, observer)? };
+    block_on(stop, drill::check_mode(plan, &opening))?;
     let asks = block_on(stop, Asks::of(plan, pinned))?;
     // If this fails, there is no database yet that would stay behind.
     let given = observer.journal().filter(|_| plan.audit);

@@ -84,6 +84,7 @@ pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
         Verdict::ClientBound { .. } | Verdict::Degraded { .. } | Verdict::AgentsLost { .. } => {
             Standing::Bad
         }
+        Verdict::Drilled if is_invalid(record, stage) => Standing::Bad,
         _ if record.failing(stage) => Standing::Bad,
         Verdict::NotSustained { .. } | Verdict::BoundByConnections { .. } => Standing::Fair,
         Verdict::Empty | Verdict::TooShort | Verdict::Unfinished => Standing::Unknown,
@@ -119,6 +120,9 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::BoundByConnections { .. } => "bound by its connections",
         Verdict::Sustained => "sustained",
+        Verdict::Drilled if is_invalid(record, stage) => {
+            "not valid (not broken or mended as planned)"
+        }
         Verdict::Drilled => "valid by phase (broken on purpose)",
         Verdict::TooShort => "too short to judge",
         Verdict::Unfinished => "unfinished",
@@ -128,6 +132,11 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
         Verdict::Closed => "valid (closed loop: the server set the pace)",
     }
+}
+
+/// Whether the drill of this stage did not break or mend what it should have.
+fn is_invalid(record: &RunRecord, stage: &StageRecord) -> bool {
+    record.invalid_drill().is_some_and(|(it, _)| std::ptr::eq(it, stage))
 }
 
 /// Whether connections paused between operations.
@@ -167,8 +176,28 @@ pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::op::OpKind;
+    use crate::record::{DrillRecord, DrillStep, fixture};
     use crate::report::Look;
+
+    #[test]
+    fn a_drill_that_broke_nothing_is_not_called_valid() {
+        let words = |problem: Option<&str>| {
+            let mut record = fixture::record(&[]);
+            let step = |from_s: f64| DrillStep { from_s, to_s: from_s, ..DrillStep::default() };
+            let stop = DrillStep { problem: problem.map(str::to_owned), ..step(0.5) };
+            let stage = fixture::crud(&mut record);
+            *stage = fixture::stage("crud", vec![(0, OpKind::Read, fixture::part(100, 0))]);
+            stage.drill = Some(DrillRecord { stop: Some(stop), start: Some(step(1.5)) });
+            stage.verdict = Verdict::Drilled;
+            let stage = record.stages.iter().find(|it| it.drill.is_some()).unwrap();
+            (verdict_words(&record, stage), standing(&record, stage))
+        };
+        let valid = "valid by phase (broken on purpose)".to_owned();
+        assert_eq!(words(None), (valid, Standing::Good));
+        let invalid = "not valid (not broken or mended as planned)".to_owned();
+        assert_eq!(words(Some("--maintenance: forbidden")), (invalid, Standing::Bad));
+    }
 
     #[test]
     fn formats_say_whether_to_believe_the_numbers() {
