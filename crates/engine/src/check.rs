@@ -3,7 +3,7 @@
 use super::drive::Shared;
 use crate::clock::Nanos;
 use crate::measure::{Sample, Timing, Wire};
-use crate::op::{Failure, OpKind, Reply};
+use crate::op::{Failure, OpKind, Reply, Unconfirmed};
 use crate::workload::{Check, WorkloadFor};
 
 impl Shared {
@@ -40,10 +40,14 @@ fn checked<P>(
 ) {
     shared.issue(OpKind::Verify, 1);
     let timing = Timing::between(since, shared.clock.now());
-    let wire = workload.unconfirmed().map(Wire::of).unwrap_or_default();
+    let unconfirmed = workload.unconfirmed();
+    let wire = unconfirmed.map(Wire::of).unwrap_or_default();
     let result = found.map(|()| Reply::default());
     let mut recorder = shared.recorder.borrow_mut();
     recorder.record(&Sample { wire, ..Sample::single(OpKind::Verify, &timing, result) });
+    if unconfirmed == Some(Unconfirmed::NeverWritten) {
+        recorder.never_written();
+    }
     if let Some(finding) = found.err().and_then(|_| workload.finding()) {
         recorder.find(finding.within(place()));
     }

@@ -84,8 +84,8 @@ impl Session for Server {
     }
 }
 
-/// A single read of a document whose last write had failed, as the server said, and is there.
-struct Once(bool);
+/// A single read of a document that is right, and what a check shows about its writes.
+struct Once(bool, Unconfirmed);
 
 impl Workload for Once {
     fn next<P: Pen>(&mut self, _: &mut P) -> Next {
@@ -98,7 +98,7 @@ impl Workload for Once {
     }
 
     fn unconfirmed(&mut self) -> Option<Unconfirmed> {
-        Some(Unconfirmed { failed: true, done: true })
+        Some(self.1)
     }
 }
 
@@ -147,7 +147,8 @@ async fn a_batch_is_recorded_document_by_document_and_node_by_node() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_explained_and_what_a_check_found_out_is_counted() {
     let (sink, source) = channel();
-    let (shared, mut server, mut once) = (shared(sink), Server::default(), Once(true));
+    let (shared, mut server) = (shared(sink), Server::default());
+    let mut once = Once(true, Unconfirmed::Doubtful { failed: true, done: true });
     let mut first = Prepared::<Draft>::new(&mut once, server.pen());
     let (times, sent) = drive(&shared, 0, &mut server, &mut once, &mut first).await;
     assert_eq!((times.noted_answers, sent.map(|it| it.at_ns)), (1, Some(0)));
@@ -156,6 +157,21 @@ async fn a_failure_is_explained_and_what_a_check_found_out_is_counted() {
     assert_eq!(reasons.keys().copied().collect::<Vec<_>>(), [Failure::ServerError]);
     let verified = interval.kind(OpKind::Verify).unwrap();
     assert_eq!((verified.ok, verified.wire.failed_carried_out), (1, 1));
+    assert_eq!(verified.never_written, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_written_is_counted_apart() {
+    let (sink, source) = channel();
+    let (shared, mut server) = (shared(sink), Server::default());
+    let mut once = Once(true, Unconfirmed::NeverWritten);
+    let mut first = Prepared::<Draft>::new(&mut once, server.pen());
+    let (_, sent) = drive(&shared, 0, &mut server, &mut once, &mut first).await;
+    assert!(sent.is_some());
+    let interval = recorded(&shared, &source);
+    let verified = interval.kind(OpKind::Verify).unwrap();
+    assert_eq!((verified.ok, verified.wire.failed_carried_out), (1, 0));
+    assert_eq!(verified.never_written, 1);
 }
 
 /// A server whose answers take 20 ms and are in one piece, with the kernel's timestamp. Whether

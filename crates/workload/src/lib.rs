@@ -88,8 +88,8 @@ pub trait Workload {
         None
     }
 
-    /// What became of a write of the document that was just checked, if the write was neither
-    /// acknowledged nor refused. Can only be taken once.
+    /// What became of the writes of the document that was just checked, if they were not
+    /// acknowledged. Can only be taken once.
     fn unconfirmed(&mut self) -> Option<Unconfirmed> {
         None
     }

@@ -60,15 +60,16 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Counts a write that was neither acknowledged nor refused, by what a check of its document
-    /// showed.
-    pub fn of(write: Unconfirmed) -> Self {
+    /// Counts a document with a write in doubt, by what a check of the document showed.
+    pub fn of(writes: Unconfirmed) -> Self {
+        use Unconfirmed::{Doubtful, NeverWritten};
         let mut wire = Self::default();
-        let count = match (write.failed, write.done) {
-            (false, true) => &mut wire.carried_out,
-            (false, false) => &mut wire.not_carried_out,
-            (true, true) => &mut wire.failed_carried_out,
-            (true, false) => &mut wire.failed_not_carried_out,
+        let count = match writes {
+            Doubtful { failed: false, done: true } => &mut wire.carried_out,
+            Doubtful { failed: false, done: false } => &mut wire.not_carried_out,
+            Doubtful { failed: true, done: true } => &mut wire.failed_carried_out,
+            Doubtful { failed: true, done: false } => &mut wire.failed_not_carried_out,
+            NeverWritten => return wire,
         };
         *count = 1;
         wire

@@ -112,6 +112,10 @@ pub struct KindInterval {
     /// The first few documents that were not as written.
     #[serde(skip_serializing_if = "is_default")]
     pub findings: Vec<Finding>,
+    /// Documents in `ok` that were rightly never written: all of their writes were refused, or not
+    /// sent after all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub never_written: u64,
     /// From sending to the last byte of the response, for requests that succeeded at least in part.
     pub service: Histogram,
     /// From the intended start to the last byte of the response, for the same requests.
@@ -146,6 +150,7 @@ impl KindInterval {
         self.wire += other.wire;
         (self.rows, self.warned) = (self.rows + other.rows, self.warned + other.warned);
         self.outdated += other.outdated;
+        self.never_written += other.never_written;
         if let Some(ages) = &other.behind {
             self.behind.get_or_insert_default().merge(ages);
         }
@@ -336,6 +341,7 @@ mod tests {
         KindInterval {
             warned: n + 30,
             outdated: n + 31,
+            never_written: n + 36,
             behind: Some(Box::new(times(&[n * 7_000]))),
             requests: n + 1,
             ok: n + 2,
@@ -420,6 +426,7 @@ mod tests {
         let expected = KindInterval {
             warned: 1_160,
             outdated: 1_162,
+            never_written: 1_172,
             behind: Some(Box::new(both(7_000))),
             requests: 1_102,
             ok: 1_104,

@@ -129,6 +129,12 @@ impl Recorder {
         }
     }
 
+    /// Counts a document that was checked and rightly never written.
+    #[cold]
+    pub fn never_written(&mut self) {
+        self.interval.kind_mut(OpKind::Verify).never_written += 1;
+    }
+
     #[cold]
     fn keep_raw(&mut self, sample: &Sample<'_>) {
         let timing = sample.timing;

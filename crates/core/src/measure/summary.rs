@@ -54,6 +54,10 @@ pub struct OperationSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Finding::MOST)))]
     pub findings: Vec<Finding>,
+    /// Documents that an audit counts as `ok` because they were rightly never written: all of their
+    /// writes were refused, or not sent after all. Reports do not count them as acknowledged.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub never_written: u64,
     /// From sending to the last byte of the response, for requests that succeeded at least in part.
     pub service: Latency,
     /// From the intended start to the last byte of the response, for the same requests.
@@ -171,6 +175,7 @@ impl OperationSummary {
             lag: Latency::new(part.lag.clone()),
             warned: part.warned,
             outdated: part.outdated,
+            never_written: part.never_written,
             behind: part.behind.as_deref().map(|ages| Latency::new(ages.clone())),
             rows: part.rows,
             per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),

@@ -42,11 +42,16 @@ impl Finding {
     }
 }
 
-/// A write that was neither acknowledged nor refused, and what a check of its document showed.
+/// What a check of a document showed about its writes that were not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unconfirmed {
-    /// Whether the server said that it failed; otherwise there was no answer.
-    pub failed: bool,
-    /// Whether it was carried out.
-    pub done: bool,
+pub enum Unconfirmed {
+    /// One of them was not refused, either.
+    Doubtful {
+        /// Whether the server said that it failed; otherwise there was no answer.
+        failed: bool,
+        /// Whether it was carried out.
+        done: bool,
+    },
+    /// All of its writes were refused, or not sent after all, and none was carried out.
+    NeverWritten,
 }

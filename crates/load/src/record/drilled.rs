@@ -53,7 +53,7 @@ impl RunRecord {
                 let classes = verified.failures.iter().filter(|(class, _)| of(**class));
                 classes.map(|(_, count)| count).sum()
             };
-            found.found = verified.ok;
+            found.found = verified.ok.saturating_sub(verified.never_written);
             found.lost = count(|class| class == Failure::Lost);
             found.wrong = count(|class| class.is_wrong_data() && class != Failure::Lost);
             found.unknown = Some(count(|class| !class.is_wrong_data()));
@@ -173,6 +173,17 @@ mod tests {
             found,
         ];
         assert_eq!(record.audits(), expected);
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_as_acknowledged() {
+        let mut record = fixture::record(&[]);
+        let mut stage = audit(None, &[]);
+        let verified = stage.operations.iter_mut().find(|it| it.kind == OpKind::Verify);
+        verified.expect("a comparison").never_written = 2;
+        record.stages.push(stage);
+        let NodeAudit { found, unknown, .. } = record.audits().remove(0);
+        assert_eq!((found, unknown), (3, Some(0)));
     }
 
     #[test]

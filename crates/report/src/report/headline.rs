@@ -101,8 +101,15 @@ fn passed_words(record: &RunRecord) -> Option<String> {
     main.map(|_| figures_words(record)).or_else(|| audit_words(record))
 }
 
-/// What an audit looked for: `count` documents, and their rows in indexes.
-pub(super) fn looked_for(stage: &StageRecord, nouns: Nouns, count: u64) -> String {
+/// What an audit judged: documents that were or may have been written, and their rows in indexes.
+/// It also looked for others, but there is nothing to say of those that were rightly not there.
+pub(super) fn looked_for(
+    stage: &StageRecord,
+    nouns: Nouns,
+    verified: Option<&OperationSummary>,
+) -> String {
+    let written = |it: &OperationSummary| it.issued.saturating_sub(it.never_written);
+    let count = verified.map_or(0, written);
     let indexes = stage.operations.iter().any(|it| it.kind == OpKind::IndexAudit);
     let (count, many) = (grouped(count), nouns.many);
     if indexes { format!("{count} {many} and index rows") } else { format!("{count} {many}") }
@@ -113,7 +120,7 @@ pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
     let stage = record.stages.iter().find(audits)?;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
-    let documents = looked_for(stage, record.nouns(), verified.map_or(0, |it| it.issued));
+    let documents = looked_for(stage, record.nouns(), verified);
     let wrong = verified.into_iter().flat_map(|it| &it.failures);
     let wrong = wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
     let wrong = wrong.collect::<Vec<_>>().join(", ");

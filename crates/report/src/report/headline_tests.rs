@@ -270,3 +270,17 @@ fn a_rate_takes_time() {
         "{line}"
     );
 }
+
+#[test]
+fn an_audit_counts_documents_that_were_or_may_have_been_written() {
+    let words = |never_written, lost: u64| {
+        let (requests, ok) = (1_150, 1_150 - lost);
+        let mut part = KindInterval { requests, ok, never_written, ..KindInterval::default() };
+        part.failures[Failure::Lost.index()] = lost;
+        let stage = fixture::stage("audit", vec![(0, OpKind::Verify, part)]);
+        audit_words(&record(&[], |it| it.stages = vec![stage]))
+    };
+    assert_eq!(words(0, 0).as_deref(), Some("1,150 documents, all as acknowledged"));
+    assert_eq!(words(115, 0).as_deref(), Some("1,035 documents, all as acknowledged"));
+    assert_eq!(words(115, 3).as_deref(), Some("1,035 documents, of which 3 lost"));
+}

@@ -1,4 +1,5 @@
-//! What is said about a document that is not as it should be, or about its rows in an index.
+//! What is said about a document that is not as it should be, or about its rows in an index; and
+//! about one that was never written.
 
 use super::*;
 
@@ -93,4 +94,42 @@ fn each_document_has_one_row_in_an_index() {
     }
     assert_eq!((lane.compared(), lane.compared()), (Some(Ok(())), None));
     assert_eq!(lane.next(&mut crate::op::Draft::default()), Next::End);
+}
+
+/// Whether a document is reported as never written, if it is not there.
+fn is_never_written(mut lane: Audit) -> bool {
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("a document to look for");
+    lane.observe(&op, Err(Failure::NotFound), &Answered::default());
+    lane.unconfirmed() == Some(Unconfirmed::NeverWritten)
+}
+
+#[test]
+fn what_was_refused_or_not_sent_after_all_was_never_written() {
+    let refused = [write(Sent, 0), write(Refused, 0)];
+    let twice = [refused, refused].concat();
+    for entries in [&refused[..], &twice[..]] {
+        assert!(is_never_written(lane(entries, false)) && is_never_written(lane(entries, true)));
+    }
+    // What may have been done, or was; also if it is gone since, as it should be, or was lost.
+    let deleted = [write(Acknowledged, 0), delete(Acknowledged, 0)];
+    for entries in [
+        &[write(Sent, 0)][..],
+        &[write(Sent, 0), write(Failed, 0)][..],
+        &[write(Sent, 0), write(Sent, 0), write(Refused, 0)][..],
+        &[write(Acknowledged, 0)][..],
+        &[write(Acknowledged, 0), write(Sent, 1), write(Refused, 1)][..],
+        &deleted[..],
+    ] {
+        assert!(!is_never_written(lane(entries, false)), "{entries:?}");
+    }
+    // It is there nevertheless: from another client, or contrary to what was said.
+    for (alone, judged) in [(false, Ok(())), (true, Err(Failure::Extra))] {
+        let mut lane = Audit { alone, ..lane(&refused, false) };
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("a document");
+        let (document, reply) = (stored(0), Reply { token: Some(token(1)), ..Reply::default() });
+        let answered = Answered { document: Some(&document), ..Answered::default() };
+        assert_eq!(lane.observe(&op, Ok(reply), &answered), Check::Checked(judged));
+        let never = judged.is_ok().then_some(Unconfirmed::NeverWritten);
+        assert_eq!(lane.unconfirmed(), never);
+    }
 }

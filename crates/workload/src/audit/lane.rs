@@ -39,7 +39,7 @@ pub(super) struct Audit {
     /// Whether to wait before the next request.
     pauses: bool,
     finding: Option<Finding>,
-    /// The result of a write of the last document that was neither acknowledged nor refused.
+    /// What became of the writes of the last document that were not acknowledged.
     unconfirmed: Option<Unconfirmed>,
     /// Whether all documents of a page are requested at once, if the server supports it ...
     several: bool,
@@ -130,6 +130,7 @@ impl Audit {
         let mut id = Vec::new();
         self.original.write_id(key, &mut id);
         let judged = self.rows.as_ref()?.judge(&id, &owed);
+        self.unconfirmed = owed.never_written().filter(|_| judged.is_ok());
         Some(judged.map_err(|(class, finding)| {
             self.finding = Some(finding);
             class
@@ -198,7 +199,8 @@ impl Audit {
         self.in_vain = self.in_vain.saturating_sub(1);
         // Whatever is found, an acknowledged write was lost in between.
         let judged = if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged };
-        self.unconfirmed = self.unconfirmed.filter(|_| judged.is_ok());
+        self.unconfirmed =
+            self.unconfirmed.or_else(|| owed.never_written()).filter(|_| judged.is_ok());
         Some(judged)
     }
 

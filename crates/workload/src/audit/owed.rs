@@ -44,7 +44,7 @@ impl DoubtfulWrite {
     /// acknowledged.
     pub(super) fn became(&self, done: bool) -> Option<Unconfirmed> {
         let failed = self.fate == Fate::Failed;
-        (self.fate != Fate::Acknowledged).then_some(Unconfirmed { failed, done })
+        (self.fate != Fate::Acknowledged).then_some(Unconfirmed::Doubtful { failed, done })
     }
 }
 
@@ -67,7 +67,8 @@ impl Doubts {
     /// What to report about the document if none of these writes was carried out.
     pub(super) fn not_done(&self) -> Option<Unconfirmed> {
         let all = || self.maybe.iter().filter_map(|it| it.became(false));
-        all().find(|it| it.failed).or_else(|| all().next())
+        let failed = |it: &Unconfirmed| matches!(it, Unconfirmed::Doubtful { failed: true, .. });
+        all().find(failed).or_else(|| all().next())
     }
 
     /// The last write like this one about which it is only known that it was sent. The version of a
@@ -88,6 +89,13 @@ impl Doubts {
 }
 
 impl Owed {
+    /// What to report about the document, if it is as it should be, because no write can have been
+    /// carried out: all were refused, or not sent after all.
+    pub(super) fn never_written(&self) -> Option<Unconfirmed> {
+        let nothing = self.last == Last::Nothing && self.doubts.maybe.is_empty();
+        nothing.then_some(Unconfirmed::NeverWritten)
+    }
+
     /// Adds a note about a document that only one connection writes.
     pub(super) fn add(&mut self, entry: &JournalEntry) {
         let JournalEntry { act, fate, version, token, .. } = *entry;

@@ -237,8 +237,9 @@ fn became(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Option<(bool, 
     };
     let answered = Answered { document: document.as_deref(), ..Answered::default() };
     assert_eq!(lane.observe(&op, result, &answered), Check::Checked(Ok(())));
-    let Unconfirmed { failed, done } = lane.unconfirmed()?;
+    let unconfirmed = lane.unconfirmed()?;
     assert_eq!(lane.unconfirmed(), None, "told once");
+    let Unconfirmed::Doubtful { failed, done } = unconfirmed else { return None };
     Some((failed, done))
 }
 

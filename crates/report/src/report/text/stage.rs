@@ -26,7 +26,7 @@ pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Shee
     let nouns = record.nouns();
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
     if let (Purpose::Audit, Some(verified)) = (stage.purpose(), verified) {
-        let (checked, took) = (looked_for(stage, nouns, verified.issued), length(stage.elapsed_s));
+        let (checked, took) = (looked_for(stage, nouns, Some(verified)), length(stage.elapsed_s));
         let mut parts = vec![format!("{checked} in {took}")];
         let wrong = verified.failures.iter();
         parts.extend(wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words())));
