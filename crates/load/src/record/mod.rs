@@ -32,6 +32,7 @@ mod server;
 mod stage_tests;
 mod sure;
 mod threshold;
+mod unanswered;
 mod unlike;
 mod warning;
 #[cfg(test)]
@@ -60,7 +61,6 @@ pub use running::Running;
 pub use served::Counted;
 pub use server::ServerRecord;
 pub use threshold::{Judgment, Unit};
-pub use warning::unanswered;
 
 pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
 

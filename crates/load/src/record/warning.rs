@@ -3,6 +3,7 @@
 use super::begun::{LASTED, not_all_begun};
 use super::blame::{disturbed, pause_words, verdict_and_outages};
 use super::code::{Code, DATA_WRONG, Warning};
+use super::unanswered::{AuditedWrites, unanswered};
 use super::{RunRecord, ServerRecord, StageRecord, beside, drilled, fleet};
 use crate::driver::Nouns;
 use crate::measure::OperationSummary;
@@ -47,7 +48,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         "Basic authentication: the server checks the password in every request",
     );
     super::baseline::warnings(record, &mut warnings);
-    let nouns = record.nouns();
+    let (nouns, audited) = (record.nouns(), AuditedWrites::of(record));
     of_databases(record, &mut warnings);
     if let Some(message) = not_audited(record) {
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
@@ -64,7 +65,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         beside::of_stage(stage, &mut warnings);
         drilled::warnings(record, stage, &mut warnings);
         let accepted = record.plan.target.accepted_words();
-        of_stage(stage, record.created(), nouns, accepted, &mut warnings);
+        of_stage(stage, record.created(), nouns, accepted, audited, &mut warnings);
         beside::of_evictions(record, stage, &mut warnings);
         of_server(stage, &mut warnings);
         of_hints(stage, &mut warnings);
@@ -174,6 +175,7 @@ fn of_stage(
     created: u64,
     nouns: Nouns,
     accepted: &str,
+    audited: AuditedWrites,
     warnings: &mut Vec<Warning>,
 ) {
     let mut add = |code, message| {
@@ -203,7 +205,7 @@ fn of_stage(
             let message = format!("{failed} of {issued} {kind} operations failed: {words}");
             add(Code::Failures, message);
         }
-        if let Some(words) = unanswered(operation) {
+        if let Some(words) = unanswered(operation, audited) {
             add(Code::Unanswered, format!("{kind} {words}"));
         }
         if operation.unfinished > 0 {
@@ -317,24 +319,6 @@ fn outside(stage: &StageRecord) -> Option<f64> {
     (all_ns > 0.0).then(|| outside_ns as f64 / all_ns)
 }
 
-/// Says whether operations with lost responses were carried out, as far as the driver found out;
-/// `None`: there are none.
-pub fn unanswered(operation: &OperationSummary) -> Option<String> {
-    let count = operation.failures.get(&Failure::Unanswered).copied().unwrap_or(0);
-    let (done, not) = (operation.wire.carried_out, operation.wire.not_carried_out);
-    if count == 0 && done == 0 {
-        return None;
-    }
-    let (known, unknown) = (done + not, count.saturating_sub(done + not));
-    let all = format!("unanswered: {}", grouped(count));
-    let of_all = format!("{all}, of which {} were carried out", grouped(done));
-    Some(match (known, unknown) {
-        (0, _) => format!("{all}; it is not known whether they were carried out"),
-        (_, 0) => of_all,
-        _ => format!("{of_all}; unknown: {}", grouped(unknown)),
-    })
-}
-
 /// Adds a warning if a stage ran out of documents before `length_s`.
 fn ran_dry(stage: &StageRecord, length_s: f64, nouns: Nouns, warnings: &mut Vec<Warning>) {
     let elapsed_s = stage.elapsed_s;
@@ -402,9 +386,9 @@ mod tests {
             ),
         ] {
             let stage = stage(counts);
-            assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
-            let mut warnings = Vec::new();
-            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let (none, mut warnings) = (AuditedWrites::default(), Vec::new());
+            assert_eq!(unanswered(&stage.operations[0], none).as_deref(), words);
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", none, &mut warnings);
             let found = warnings.iter().find(|warning| warning.code == Code::Unanswered);
             let message = found.map(|warning| warning.message.clone());
             assert_eq!(message, words.map(|words| format!("update {words}")));
@@ -418,8 +402,8 @@ mod tests {
         part.service.record(1_000);
         let message_of = |part: &KindInterval, name, created| {
             let stage = fixture::stage(name, vec![(0, OpKind::Verify, part.clone())]);
-            let mut warnings = Vec::new();
-            of_stage(&stage, created, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let (none, mut warnings) = (AuditedWrites::default(), Vec::new());
+            of_stage(&stage, created, Nouns::DOCUMENTS, "were accepted", none, &mut warnings);
             let found = warnings.into_iter().find(|it| it.code == Code::AuditIncomplete);
             found.expect("a warning").message
         };
@@ -455,8 +439,8 @@ mod tests {
             let mut part = KindInterval { requests: 1, ok: 1, wire, ..KindInterval::default() };
             part.service.record(1_000);
             let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
-            let mut warnings = Vec::new();
-            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let (none, mut warnings) = (AuditedWrites::default(), Vec::new());
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", none, &mut warnings);
             let message = warnings.iter().find(|it| it.code == Code::Outside).map(|it| &it.message);
             assert_eq!(message.and_then(|it| it.get(..4)), expected, "{outside_ns}");
         }
@@ -494,8 +478,8 @@ mod tests {
         for kind in [OpKind::Update, OpKind::Verify] {
             let part = KindInterval { requests: 4, ok: 4, ..KindInterval::default() };
             let stage = fixture::stage("crud", vec![(0, kind, part)]);
-            let mut warnings = Vec::new();
-            of_stage(&stage, 4, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let (none, mut warnings) = (AuditedWrites::default(), Vec::new());
+            of_stage(&stage, 4, Nouns::DOCUMENTS, "were accepted", none, &mut warnings);
             of_server(&stage, &mut warnings);
             of_hints(&stage, &mut warnings);
             assert_eq!(warnings, []);
@@ -511,8 +495,8 @@ mod tests {
             let mut part = KindInterval { requests: 4, ok: 4, wire, ..KindInterval::default() };
             part.service.record_many(260, 4);
             let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
-            let mut warnings = Vec::new();
-            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", &mut warnings);
+            let (none, mut warnings) = (AuditedWrites::default(), Vec::new());
+            of_stage(&stage, 0, Nouns::DOCUMENTS, "were accepted", none, &mut warnings);
             let found = warnings.iter().any(|it| it.code == Code::Outside);
             assert_eq!(found, is_reported, "{outside_ns}");
         }
