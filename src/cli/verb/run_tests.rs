@@ -19,7 +19,7 @@ fn the_usual_batch_leaves_no_connection_without_a_request() {
         assert_eq!(found, batch, "{documents} documents, {connections} connections");
     }
     for connections in 1..100 {
-        for documents in connections..400 {
+        for documents in connections..400_u64 {
             let requests = documents.div_ceil(default_batch(connections, documents));
             assert!(requests >= connections, "{documents} documents, {connections} connections");
         }

@@ -195,7 +195,7 @@ fn who_may_not_read_the_mode_of_a_node_is_refused_before_the_load() {
         let maintenance = Some("1".to_owned());
         let drill = DrillSpec { stop: None, start: None, maintenance, ..asked() };
         let (target, drill) = (Some(format!("{}/db", node(answers).0)), Some(drill));
-        check(&planned(&PlanSpec { drill, target, ..spec(60, None) }))
+        check(&planned(&PlanSpec { target, drill, ..spec(60, None) }))
     };
     let refused = mode(&[(403, r#"{"error":"forbidden","reason":"You are not a server admin."}"#)]);
     let message = refused.expect_err("the user is no administrator").to_string();
