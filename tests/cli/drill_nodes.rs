@@ -230,14 +230,15 @@ fn whoever_leaves_in_maintenance_leaves_the_node_as_it_was() {
     assert_eq!(log(&asked), ["GET", "GET", "PUT \"true\"", "DELETE"]);
 }
 
-/// The stand-in itself has no such setting: the drill is not valid, and explains that.
+/// The stand-in itself has no such setting: the drill is refused before anything is stored.
 #[test]
-fn a_server_without_maintenance_mode_makes_no_valid_drill() {
+fn a_server_without_maintenance_mode_is_refused_before_the_load() {
     let server = Server::stand_in(Options::default());
     let words = ["drill", &server.url, "--maintenance", "1", "--broken", "1s", "--no-audit"];
     let run = Run::of(&words).args(&SHORT).finish();
-    assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains("the drill is not valid: --maintenance: "), "{}", run.stderr);
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.starts_with("error: --maintenance: "), "{}", run.stderr);
+    assert!(run.stdout.is_empty(), "{}", run.stdout);
 }
 
 /// A stand-in behind a relay that adds a cluster of two nodes, `a` and `b`. Of two documents, `b`

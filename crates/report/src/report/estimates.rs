@@ -61,8 +61,8 @@ pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
     parts
 }
 
-/// A trend in words, such as `throughput −1.8 % per GB`. If less than such a unit was measured, only
-/// the change over that time is known: per minute, it could be a fall of more than 100 %.
+/// A trend in words, such as `throughput −1.8 % per GB`. If less than such a unit was measured, it
+/// is the change over that time: per minute, it could be a fall of more than 100 %.
 fn trend(trend: &Trend, estimates: &Estimates, growth: Option<&Growth>) -> String {
     let name = match trend.of {
         Trending::Throughput => "throughput",
