@@ -18,7 +18,8 @@ pub struct Lane<W> {
 /// A workload for sessions of type `S`.
 pub(super) type AnyWorkload<S> = Box<dyn WorkloadFor<<S as Session>::Pen>>;
 
-/// What the task of a connection returns, boxed: the task has room for it from the start.
+/// What the task of a connection returns. It is boxed because a task has room for its result from
+/// the start.
 pub(super) type TaskResult<S> = Box<LaneResult<AnyWorkload<S>>>;
 
 /// One connection after the stage.

@@ -363,8 +363,8 @@ async fn open<S: Shard>(
     Ok((sessions, firsts))
 }
 
-/// How many connections begin to open before the runtime sees which ones are open: what opening
-/// takes of the memory is then free for others, instead of for nothing.
+/// How many connections begin to open before the runtime sees which of them are open already, so
+/// that the next ones can use the memory that opening took.
 const AT_ONCE: usize = 64;
 
 /// Opens all connections before the start, so that no operation includes this. Those that are not

@@ -25,8 +25,8 @@ use crate::wire::{After, Wire, play};
 /// The longest time in the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The least and the most bytes that are requested from a socket at once: a connection with small
-/// requests needs no more memory than these take.
+/// The least and the most bytes that are requested from a socket at once. Connections with small
+/// requests get small buffers, since there may be thousands of them.
 const READ_BYTES: [usize; 2] = [2 * 1024, 32 * 1024];
 
 /// State shared by the connections of all threads.
