@@ -4,7 +4,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -110,8 +110,21 @@ fn too_large(most: u64) -> io::Error {
 /// # Errors
 /// Returns an error if the new file cannot be written; the old one is left as it is.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_by(path, |out| out.write_all(bytes))
+}
+
+/// As [`replace`], with what `write` writes.
+///
+/// # Errors
+/// Returns an error as [`replace`] does, or that of `write`.
+pub fn replace_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let new = beside(path);
-    create(&new)?.write_all(bytes).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
+    let mut out = BufWriter::with_capacity(1 << 16, create(&new)?);
+    let written = write(&mut out).and_then(|()| out.flush());
+    written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
         let _ = fs::remove_file(&new);
     })
 }

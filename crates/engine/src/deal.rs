@@ -3,7 +3,7 @@
 use crate::driver::{Driver, Target, WithTarget};
 use crate::lane::Lane;
 use crate::shard::{ShardPlan, ShardResult, run_shard};
-use crate::workload::{LaneContext, Runner, Stock, Workload, WorkloadPlan};
+use crate::workload::{Ended, LaneContext, Runner, Stock, Workload, WorkloadPlan};
 use std::any::Any;
 use std::io;
 
@@ -98,12 +98,17 @@ impl Runner for Threads<'_> {
     type Output = ();
     type Error = NotRun;
 
-    fn run<W: Workload + Send + 'static>(self, lanes: Vec<W>) -> Result<((), Vec<W>), NotRun> {
-        let (own, mut all) = self.deal.dealt(lanes);
+    fn run<W>(self, lanes: Vec<W>) -> Result<((), Ended<W>), NotRun>
+    where
+        W: Workload + Send + 'static,
+    {
+        let (own, others) = self.deal.dealt(lanes);
+        let boxed = |(connection, workload)| (connection, Box::new(workload));
+        let mut all: Numbered<Box<W>> = others.into_iter().map(boxed).collect();
         let own = own.into_iter().map(|(shard, lanes)| ShardWork { shard, lanes: Box::new(lanes) });
         for Workloads(some) in (self.run)(own.collect()).ok_or(NotRun)? {
             let some = some.downcast::<Numbered<Box<W>>>().expect("the type that they had");
-            all.extend(some.into_iter().map(|(connection, workload)| (connection, *workload)));
+            all.extend(*some);
         }
         all.sort_unstable_by_key(|(connection, _)| *connection);
         Ok(((), all.into_iter().map(|(_, workload)| workload).collect()))

@@ -177,7 +177,8 @@ impl Lanes for BulkInsertPlan {
             if cx.persists { fill.persisting(answered.clone()) } else { fill }
         };
         let (output, lanes) = runner.run((0..cx.connections).map(make).collect())?;
-        stock.filled(self.documents, lanes.into_iter().map(BulkInsert::into_live).collect());
+        let live = lanes.into_iter().map(|lane| lane.into_live());
+        stock.filled(self.documents, live.collect());
         Ok(output)
     }
 }

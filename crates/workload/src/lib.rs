@@ -41,7 +41,7 @@ pub use own_operation::OwnOperation;
 pub use purpose::{Purpose, REPLICATED};
 use springload_core::{generate, journal, mistake, op, properties, schema, values};
 pub use stage_work::{
-    Fill, Gathering, LaneContext, Lanes, Places, Restored, Runner, StageWork, Stock, Traits,
+    Ended, Fill, Gathering, LaneContext, Lanes, Places, Restored, Runner, StageWork, Stock, Traits,
 };
 pub use title::stage_title;
 pub use url_entry::UrlEntry;

@@ -394,7 +394,8 @@ impl Lanes for MixedPlan {
             CrudOrder::Uniform => {
                 let lanes = self.uniform(cx, stock).into_iter().map(MixedLane::One);
                 let (output, lanes) = runner.run(lanes.collect())?;
-                stock.keep(lanes.into_iter().filter_map(MixedLane::one).collect::<Vec<_>>());
+                let ones = lanes.into_iter().filter_map(|lane| lane.one().map(Box::new));
+                stock.keep(ones.collect());
                 Ok(output)
             }
         }

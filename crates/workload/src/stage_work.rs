@@ -143,6 +143,9 @@ pub struct Gathering {
     pub not_before_ns: u64,
 }
 
+/// The workloads of all connections after a stage, in order, as their connections had them.
+pub type Ended<W> = Vec<Box<W>>;
+
 /// Runs a stage.
 pub trait Runner {
     /// The result of a run.
@@ -150,15 +153,15 @@ pub trait Runner {
     /// Why a stage could not be run.
     type Error;
 
-    /// Runs the workloads, one per connection, and returns them in the same order. Connections that
-    /// are not open yet come last.
+    /// Runs the workloads, one per connection, and returns them. Connections that are not open yet
+    /// come last.
     ///
     /// # Errors
     /// Returns an error if the stage cannot be run.
     fn run<W: Workload + Send + 'static>(
         self,
         lanes: Vec<W>,
-    ) -> Result<(Self::Output, Vec<W>), Self::Error>;
+    ) -> Result<(Self::Output, Ended<W>), Self::Error>;
 }
 
 /// The context from which the workloads of a stage are created.
@@ -271,15 +274,16 @@ impl Stock {
     }
 
     /// Keeps lanes for a later stage of the same kind.
-    pub fn keep<W: 'static>(&mut self, lanes: Vec<W>) {
+    pub fn keep<W: 'static>(&mut self, lanes: Ended<W>) {
         self.lanes.push(Box::new(lanes));
     }
 
     /// Takes the lanes kept by an earlier stage; none if there was no such stage.
     pub fn kept<W: 'static>(&mut self) -> Vec<W> {
-        let place = self.lanes.iter().position(|lanes| lanes.is::<Vec<W>>());
+        let place = self.lanes.iter().position(|lanes| lanes.is::<Ended<W>>());
         let lanes = place.and_then(|place| self.lanes.swap_remove(place).downcast().ok());
-        lanes.map_or_else(Vec::new, |lanes| *lanes)
+        let lanes: Box<Ended<W>> = lanes.unwrap_or_default();
+        lanes.into_iter().map(|lane| *lane).collect()
     }
 }
 
@@ -321,8 +325,8 @@ mod tests {
     fn lanes_are_kept_by_their_type_until_they_are_taken() {
         let mut stock = Stock::new(2);
         assert!(stock.kept::<u8>().is_empty());
-        stock.keep(vec![1u8, 2]);
-        stock.keep(vec!["a"]);
+        stock.keep(vec![Box::new(1u8), Box::new(2)]);
+        stock.keep(vec![Box::new("a")]);
         assert_eq!(stock.kept::<u8>(), [1, 2]);
         assert!(stock.kept::<u8>().is_empty());
         assert_eq!(stock.kept::<&str>(), ["a"]);

@@ -152,19 +152,20 @@ impl Lanes for UrlsPlan {
     ) -> Result<R::Output, R::Error> {
         let mut users = stock.kept::<Urls>();
         if users.is_empty() {
-            let (first, list) = (cx.connections, Arc::new(UrlList::new(cx.entries.clone())));
+            let (first, documents) = (cx.connections, cx.documents.clone());
+            let list = Arc::new(UrlList::new(cx.entries.clone(), self.order, documents));
             // The users of a thread share a numbering of their requests, however many users there
             // will be.
             let shards = cx.sharing.filter(|_| cx.spare > 0).unwrap_or(0);
-            let number = |group: (u64, u64)| Numbers::new(group, &list);
-            let numbers: Vec<_> =
-                (0..shards).map(|shard| number((shard as u64, shards as u64))).collect();
+            let of_shard = |shard| Counters::new((shard as u64, shards as u64), &list);
+            let numbers: Vec<_> = (0..shards).map(of_shard).map(Arc::new).collect();
             let make = |k: usize| {
                 let user = (k as u64, first as u64);
-                let shared = numbers.get(k % shards.max(1)).cloned();
-                let numbers = shared.unwrap_or_else(|| number(user));
-                let documents = cx.documents.clone();
-                Urls::new(list.clone(), self.order, user, numbers, cx.seed, documents)
+                let numbers = match numbers.get(k % shards.max(1)) {
+                    Some(shared) => Numbers::Shared(shared.clone()),
+                    None => Numbers::Own(Counters::new(user, &list)),
+                };
+                Urls::new(list.clone(), user, numbers, cx.seed)
             };
             users = (0..first + cx.spare).map(make).collect();
         }
@@ -180,6 +181,8 @@ impl Lanes for UrlsPlan {
 #[derive(Debug)]
 struct UrlList {
     entries: Arc<[UrlEntry]>,
+    order: UrlOrder,
+    documents: Arc<Documents>,
     starts: Vec<usize>,
     /// How often there are values for each of these, if limited.
     rows: Vec<Option<u64>>,
@@ -188,7 +191,7 @@ struct UrlList {
 }
 
 impl UrlList {
-    fn new(entries: Arc<[UrlEntry]>) -> Self {
+    fn new(entries: Arc<[UrlEntry]>, order: UrlOrder, documents: Arc<Documents>) -> Self {
         let (mut starts, mut rows) = (Vec::new(), Vec::new());
         for (place, entry) in entries.iter().enumerate() {
             if !entry.follows || starts.is_empty() {
@@ -201,7 +204,7 @@ impl UrlList {
             }
         }
         let counted = entries.iter().any(|entry| !entry.values.is_empty());
-        Self { entries, starts, rows, counted }
+        Self { entries, order, documents, starts, rows, counted }
     }
 
     /// The part of a sequence that an entry is.
@@ -217,8 +220,11 @@ impl UrlList {
 }
 
 /// Numbers the requests of one user, or of all users of one thread together.
-#[derive(Clone, Debug)]
-struct Numbers(Arc<Counters>);
+#[derive(Debug)]
+enum Numbers {
+    Own(Counters),
+    Shared(Arc<Counters>),
+}
 
 #[derive(Debug)]
 struct Counters {
@@ -231,28 +237,37 @@ struct Counters {
 }
 
 impl Numbers {
+    fn counters(&self) -> &Counters {
+        match self {
+            Self::Own(counters) => counters,
+            Self::Shared(counters) => counters,
+        }
+    }
+}
+
+impl Counters {
     fn new(group: (u64, u64), list: &UrlList) -> Self {
         let counted = if list.counted { list.starts.len() } else { 0 };
         let begun = (0..counted).map(|_| AtomicU64::new(0)).collect();
-        Self(Arc::new(Counters { group, requests: AtomicU64::new(0), begun }))
+        Self { group, requests: AtomicU64::new(0), begun }
     }
 
     /// The next number, which no other group takes. Only one thread counts.
     fn next(&self, counter: &AtomicU64) -> u64 {
         let count = counter.load(Ordering::Relaxed);
         counter.store(count + 1, Ordering::Relaxed);
-        let (group, groups) = self.0.group;
+        let (group, groups) = self.group;
         group + count * groups
     }
 
     /// The number of the next request, from 1.
     fn request(&self) -> u64 {
-        1 + self.next(&self.0.requests)
+        1 + self.next(&self.requests)
     }
 
     /// How often the sequence or request at this index was begun before, over all users.
     fn turn(&self, place: usize) -> u64 {
-        self.0.begun.get(place).map_or(0, |counter| self.next(counter))
+        self.begun.get(place).map_or(0, |counter| self.next(counter))
     }
 }
 
@@ -260,7 +275,6 @@ impl Numbers {
 #[derive(Debug)]
 pub struct Urls {
     list: Arc<UrlList>,
-    order: UrlOrder,
     seed: u64,
     start: u64,
     /// Sequences and single requests begun so far.
@@ -275,25 +289,16 @@ pub struct Urls {
     turn: u64,
     /// The values saved by the steps of the sequence.
     saved: BTreeMap<String, Saved>,
-    documents: Arc<Documents>,
     scratch: Vec<u8>,
 }
 
 impl Urls {
     /// The requests of user `user.0` of `user.1`, without limit. The list must not be empty.
-    fn new(
-        list: Arc<UrlList>,
-        order: UrlOrder,
-        user: (u64, u64),
-        numbers: Numbers,
-        seed: u64,
-        documents: Arc<Documents>,
-    ) -> Self {
+    fn new(list: Arc<UrlList>, user: (u64, u64), numbers: Numbers, seed: u64) -> Self {
         // Users that are added later begin where others did.
-        let start = order.start(list.starts.len() as u64, user.0 % user.1.max(1), user.1);
+        let start = list.order.start(list.starts.len() as u64, user.0 % user.1.max(1), user.1);
         Self {
             list,
-            order,
             seed: mix(seed, REQUESTS, user.0),
             start,
             begun: 0,
@@ -303,17 +308,16 @@ impl Urls {
             under_way: None,
             turn: 0,
             saved: BTreeMap::new(),
-            documents,
             scratch: Vec::new(),
         }
     }
 
     /// A user that has the list to itself.
     pub fn alone(entries: Arc<[UrlEntry]>, seed: u64, documents: Arc<Documents>) -> Self {
-        let list = Arc::new(UrlList::new(entries));
+        let list = Arc::new(UrlList::new(entries, UrlOrder::Sequential, documents));
         let user = (0, 1);
-        let numbers = Numbers::new(user, &list);
-        Self::new(list, UrlOrder::Sequential, user, numbers, seed, documents)
+        let numbers = Numbers::Own(Counters::new(user, &list));
+        Self::new(list, user, numbers, seed)
     }
 
     /// The same user, with another number of requests left to make.
@@ -332,14 +336,14 @@ impl Urls {
             return None;
         }
         let length = self.list.starts.len() as u64;
-        let first = match self.order {
+        let first = match self.list.order {
             UrlOrder::Random => below(stream.draw(), length),
             UrlOrder::Sequential | UrlOrder::Once => self.start + self.begun,
         };
         // Entries that have no values left are skipped.
         for (place, passed) in (first..first + length).zip(0..) {
             let place = (place % length) as usize;
-            self.turn = self.numbers.turn(place);
+            self.turn = self.numbers.counters().turn(place);
             if self.list.rows[place].is_none_or(|rows| self.turn < rows) {
                 self.begun += 1 + passed;
                 self.left = self.left.map(|left| left - 1);
@@ -359,12 +363,12 @@ impl Workload for Urls {
         let Some(place) = self.choose(&mut stream) else { return Next::End };
         self.made += 1;
         // Unique among users, and independent of the number of threads.
-        let number = self.numbers.request();
+        let number = self.numbers.counters().request();
         let entry = &self.list.entries[place];
         pen.entry(place);
         for value in &entry.values {
             let mut draw = Draw {
-                documents: &self.documents,
+                documents: &self.list.documents,
                 stored: &[],
                 stream: &mut stream,
                 number,

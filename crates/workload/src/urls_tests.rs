@@ -30,10 +30,14 @@ fn sequence() -> Vec<UrlEntry> {
     vec![first, step(true, &["saved id", "user"]), step(true, &["saved id"]), entry(&[])]
 }
 
+fn list(entries: Vec<UrlEntry>, order: UrlOrder) -> Arc<UrlList> {
+    Arc::new(UrlList::new(entries.into(), order, Arc::new(Documents::new(1, Vec::new()))))
+}
+
 fn user(entries: Vec<UrlEntry>, order: UrlOrder, user: (u64, u64), seed: u64) -> Urls {
-    let list = Arc::new(UrlList::new(entries.into()));
-    let numbers = Numbers::new(user, &list);
-    Urls::new(list, order, user, numbers, seed, Arc::new(Documents::new(1, Vec::new())))
+    let list = list(entries, order);
+    let numbers = Numbers::Own(Counters::new(user, &list));
+    Urls::new(list, user, numbers, seed)
 }
 
 /// The index of each request's entry, and the values; `answer` is what comes back.
@@ -78,12 +82,11 @@ fn once_begins_with_the_first_for_every_user() {
 
 #[test]
 fn users_that_come_later_begin_where_others_did_and_number_their_requests_with_them() {
-    let list = Arc::new(UrlList::new(entries(10).into()));
-    let numbers = [0, 1].map(|shard| Numbers::new((shard, 2), &list));
+    let list = list(entries(10), UrlOrder::Sequential);
+    let numbers = [0, 1].map(|shard| Arc::new(Counters::new((shard, 2), &list)));
     let requests = [0, 1, 4, 7].map(|k: u64| {
-        let numbers = numbers[k as usize % 2].clone();
-        let documents = Arc::new(Documents::new(1, Vec::new()));
-        all(Urls::new(list.clone(), UrlOrder::Sequential, (k, 4), numbers, 1, documents), 3)
+        let numbers = Numbers::Shared(numbers[k as usize % 2].clone());
+        all(Urls::new(list.clone(), (k, 4), numbers, 1), 3)
     });
     let first = |of: usize| requests[of][0].0;
     assert_eq!([0, 1, 2, 3].map(first), [0, 2, 0, 6]);

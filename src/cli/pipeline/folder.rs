@@ -9,7 +9,6 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -121,13 +120,12 @@ impl Folder {
 
     fn write(&self, name: &str, format: &str, record: &RunRecord) -> io::Result<PathBuf> {
         let format = report::format(format).ok_or_else(|| io::Error::other("no such format"))?;
-        let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
         let file = self.file.with_file_name(name);
         // The folder may have been removed meanwhile.
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
-        files::replace(&file, &bytes)?;
+        files::replace_by(&file, |out| format.write(record, out))?;
         Ok(file)
     }
 

@@ -254,7 +254,7 @@ impl Collected {
     }
 
     /// The complete record of the stage, including its verdict.
-    pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
+    pub(super) fn record(mut self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
         let elapsed_s = seconds(self.elapsed_ns());
         let measured_s = self.measured_s(stage, frame.connections);
@@ -281,7 +281,7 @@ impl Collected {
             silences: self.silences.as_ref().map_or_else(Vec::new, |it| it.finish(start)),
             connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
-            series: self.series.clone(),
+            series: std::mem::take(&mut self.series),
             estimates: None,
             slots: frame.slots,
             growth: frame

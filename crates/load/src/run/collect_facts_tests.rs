@@ -46,7 +46,7 @@ fn each_loss_of_time_is_charged_to_whoever_caused_it() {
         failed.watched.outage = failing(&[(2_000, 2_200), (8_000, 8_400)], failure);
         let mut collected = Collected::new(reads(100, 0), Series::default());
         collected.add(failed);
-        let record = record(&collected, &plan);
+        let record = record(collected, &plan);
         close(record.outage.total_s, 0.4);
         assert_eq!(record.outage.spans.len(), 1, "{:?}", record.outage);
         close(record.outage.spans[0].from_s, 8.0);
@@ -71,7 +71,7 @@ fn an_outage_is_not_divided_by_moments_in_which_the_client_was_late() {
         failed.watched.outage = failing(failing_ms, Failure::Reset);
         let mut collected = Collected::new(reads(100, 0), Series::default());
         collected.add(failed);
-        let record = record(&collected, &plan);
+        let record = record(collected, &plan);
         let Verdict::Degraded { outage_s, .. } = record.verdict else {
             panic!("{:?}", record.verdict)
         };
@@ -111,14 +111,14 @@ fn a_silence_is_lost_time_only_in_a_closed_loop() {
         asked.watched.silences = silent();
         let mut collected = Collected::new(reads(1_000, 0), Series::default());
         collected.add(asked);
-        let record = record(&collected, &plan);
-        assert_eq!(record.silences.len(), 1, "listed in both: {:?}", record.silences);
-        close(record.account.expect("an account").time.server_s, server_s);
         let mut service = Histogram::default();
         service.record_many(MS, 1_000);
         let time = collected.account(Facts::default(), &service, &frame(&plan)).time;
         close(time.server_s, server_s);
         close(time.nobody_s, 5.0 - server_s);
+        let record = record(collected, &plan);
+        assert_eq!(record.silences.len(), 1, "listed in both: {:?}", record.silences);
+        close(record.account.expect("an account").time.server_s, server_s);
     }
 }
 
@@ -174,7 +174,7 @@ fn reading(noted: u64, lost: u64) -> Reading {
     let own = shard(1_000 - lost, SECOND_NS, loss);
     collected.add(ShardResult { lanes: vec![timed], ..own });
     collected.add_lost(&ByKind::default(), lost, lost);
-    record(&collected, &plan).account.expect("an account").reading_us
+    record(collected, &plan).account.expect("an account").reading_us
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn each_node_has_what_all_processes_know_about_it() {
 fn a_stage_that_took_no_time_has_no_rates() {
     let mut collected = Collected::new(Totals::default(), Series::default());
     collected.add(shard(10, 0, ThreadLoss::default()));
-    let load = record(&collected, &stage(CLOSED, None, None)).load;
+    let load = record(collected, &stage(CLOSED, None, None)).load;
     assert_eq!(load.offered, 15);
     close(load.offered_per_s, 0.0);
     close(load.served_per_s, 0.0);
@@ -237,7 +237,7 @@ fn a_backlog_may_grow_by_chance_where_arrivals_are_random() {
         late.watched.backlog = Some(backlog.clone());
         let mut collected = Collected::new(reads(1_600, 0), Series::default());
         collected.add(late);
-        close(record(&collected, &plan).load.backlog_growth_per_s, per_s);
+        close(record(collected, &plan).load.backlog_growth_per_s, per_s);
     }
 }
 

@@ -32,26 +32,41 @@ where
     serde_json::from_slice(&json).map(Some)
 }
 
-/// A value as JSON for people and programs, with known secrets removed.
+/// A value as JSON for people and programs, with known secrets removed. It cannot steer a terminal.
 pub fn json(value: &(impl Serialize + ?Sized)) -> String {
-    written(value, PrettyFormatter::new())
+    collected(value, PrettyFormatter::new())
 }
 
 /// The same on one line, whatever its texts contain.
 pub fn json_line(value: &(impl Serialize + ?Sized)) -> String {
-    terminal_json(written(value, CompactFormatter))
+    collected(value, CompactFormatter)
 }
 
-fn written(value: &(impl Serialize + ?Sized), form: impl Formatter) -> String {
+/// Writes a value as [`json`] returns it.
+///
+/// # Errors
+/// Returns the error of `out`.
+pub fn write_json(value: &(impl Serialize + ?Sized), out: impl Write) -> io::Result<()> {
+    write(value, PrettyFormatter::new(), out).map_err(io::Error::from)
+}
+
+fn collected(value: &(impl Serialize + ?Sized), form: impl Formatter) -> String {
+    let mut json = Vec::new();
+    write(value, form, &mut json).expect("plain data");
+    String::from_utf8(json).expect("JSON is UTF-8")
+}
+
+fn write(
+    value: &(impl Serialize + ?Sized),
+    form: impl Formatter,
+    out: impl Write,
+) -> Result<(), serde_json::Error> {
     let text = |text: &str| match strike(text) {
         Cow::Borrowed(_) => None,
         Cow::Owned(struck) => Some(struck),
     };
-    let mut json = Vec::new();
     let mut texts = Texts::new(form, text);
-    let written = value.serialize(&mut Serializer::with_formatter(&mut json, &mut texts));
-    written.expect("plain data");
-    String::from_utf8(json).expect("JSON is UTF-8")
+    value.serialize(&mut Serializer::with_formatter(out, &mut texts))
 }
 
 /// Makes a text plain and removes known secrets; `None`: nothing needs changing.
@@ -195,7 +210,7 @@ impl<F: Formatter, C: Fn(&str) -> Option<String>> Formatter for &mut Texts<F, C>
         let changed = (self.change)(&self.text);
         self.found |= changed.is_some();
         let text = changed.as_deref().unwrap_or(&self.text);
-        writer.write_all(serde_json::to_string(text)?.as_bytes())
+        writer.write_all(terminal_json(serde_json::to_string(text)?).as_bytes())
     }
 }
 

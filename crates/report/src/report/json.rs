@@ -1,11 +1,12 @@
 //! The whole record, as in `run.json`.
 
-use super::clean::json;
-use super::{Format, Render, sane, terminal_json};
+use super::clean::write_json;
+use super::{Format, Render, sane};
 use crate::measure::{OperationSummary, SeriesKind};
 use crate::plan::TargetPlan;
 use crate::record::{RunRecord, SCHEMA_VERSION};
 use serde_json::Value;
+use std::io::{self, Write};
 
 pub(super) const FORMAT: Format = Format {
     name: "json",
@@ -14,8 +15,9 @@ pub(super) const FORMAT: Format = Format {
     render: Render::Exact(render),
 };
 
-fn render(record: &RunRecord) -> String {
-    terminal_json(json(record) + "\n")
+fn render(record: &RunRecord, mut out: &mut dyn Write) -> io::Result<()> {
+    write_json(record, &mut out)?;
+    out.write_all(b"\n")
 }
 
 /// A plan has at most 100,000 stages; audits are added to these.

@@ -89,6 +89,7 @@ pub use text::{SavedRow, one_line, saved_text};
 pub use threshold::{missed_lines, threshold_lines};
 
 use crate::record::RunRecord;
+use std::io::{self, Write};
 
 /// A format that records can be rendered in.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +112,9 @@ pub enum Render {
     /// Text of one record.
     One(fn(&RunRecord) -> String),
     /// The record itself, byte for byte; all other formats get it with plain texts only.
-    Exact(fn(&RunRecord) -> String),
+    Exact(fn(&RunRecord, &mut dyn Write) -> io::Result<()>),
     /// Text of one record, or of several side by side.
-    Several(fn(&[RunRecord]) -> String),
+    Several(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
     /// A picture of all charts, or of one kind.
     Picture(fn(&[RunRecord], Option<ChartKind>) -> Vec<u8>),
 }
@@ -159,13 +160,34 @@ impl Format {
         chart: Option<ChartKind>,
         look: Look,
     ) -> Result<Vec<u8>, Unfit> {
+        let mut bytes = Vec::new();
+        self.written(records, chart, look, &mut bytes)?.expect("memory takes everything");
+        Ok(bytes)
+    }
+
+    /// Writes what [`Self::render`] returns for one record, without having all of it in memory.
+    ///
+    /// # Errors
+    /// Returns the error of `out`.
+    pub fn write(&self, record: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
+        let record = std::slice::from_ref(record);
+        self.written(record, None, Look::default(), out).map_err(io::Error::other)?
+    }
+
+    fn written(
+        &self,
+        records: &[RunRecord],
+        chart: Option<ChartKind>,
+        look: Look,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Unfit> {
         if records.len() > chart::MOST_RUNS {
             return Err(Unfit::TooMany(records.len()));
         }
         if let (Render::Exact(render), [record]) = (self.render, records) {
             return match chart {
                 Some(_) => Err(Unfit::NoPicture(self.name)),
-                None => Ok(render(record).into_bytes()),
+                None => Ok(render(record, out)),
             };
         }
         let mut cleaned: Option<Vec<RunRecord>> = cleaned(records).map_err(|_| Unfit::Damaged)?;
@@ -175,11 +197,11 @@ impl Format {
         }
         let records = cleaned.as_deref().unwrap_or(records);
         match (self.render, records) {
-            (Render::Picture(render), records) => Ok(render(records, chart)),
+            (Render::Picture(render), records) => Ok(out.write_all(&render(records, chart))),
             _ if chart.is_some() => Err(Unfit::NoPicture(self.name)),
-            (Render::Several(render), records) => Ok(render(records).into_bytes()),
-            (Render::Text(render), [record]) => Ok(render(record, look).into_bytes()),
-            (Render::One(render), [record]) => Ok(render(record).into_bytes()),
+            (Render::Several(render), records) => Ok(render(records, out)),
+            (Render::Text(render), [record]) => Ok(out.write_all(render(record, look).as_bytes())),
+            (Render::One(render), [record]) => Ok(out.write_all(render(record).as_bytes())),
             (Render::Text(_) | Render::One(_) | Render::Exact(_), _) => {
                 Err(Unfit::OneRun(self.name))
             }

@@ -160,7 +160,8 @@ impl Lanes for YcsbStage {
                 let lanes = self.core_lanes(cx, stock).into_iter().map(ClassLane::One);
                 let (output, lanes) = runner.run(lanes.collect())?;
                 if self.phase == YcsbPhase::Run {
-                    stock.keep(lanes.into_iter().filter_map(ClassLane::one).collect::<Vec<_>>());
+                    let ones = lanes.into_iter().filter_map(|lane| lane.one().map(Box::new));
+                    stock.keep(ones.collect());
                 }
                 Ok(output)
             }

@@ -7,6 +7,10 @@ use crate::record::fixture::{part, record, stage};
 /// Ends a script, opens an element, and contains a name from the template.
 const EVIL: &str = "</script><script>alert('1')</script><!-- \"&amp; {{library}}";
 
+fn page_of(runs: &[RunRecord]) -> String {
+    String::from_utf8(FORMAT.render(runs, None).unwrap()).unwrap()
+}
+
 #[test]
 fn text_of_others_stays_text() {
     let mut run = record(&[]);
@@ -23,9 +27,9 @@ fn text_of_others_stays_text() {
     crud.operations[0].reasons.insert(Failure::Conflict, reason);
     crud.operations[0].failures.insert(Failure::Conflict, 2_000);
     run.result = None;
-    let clean = render(&[record(&[])]);
+    let clean = page_of(&[record(&[])]);
     let count = |page: &str, what: &str| page.to_lowercase().matches(what).count();
-    for page in [render(&[run.clone()]), render(&[run.clone(), run])] {
+    for page in [page_of(&[run.clone()]), page_of(&[run.clone(), run])] {
         for what in ["<script", "</script", "<!--"] {
             assert_eq!(count(&page, what), count(&clean, what), "{what}");
         }
@@ -46,7 +50,7 @@ fn nothing_in_json_ends_its_element() {
 
 #[test]
 fn the_page_asks_for_nothing() {
-    let page = render(&[record(&[])]);
+    let page = page_of(&[record(&[])]);
     let ours = page.replace(LIBRARY, "");
     assert!(LIBRARY.len() > 1_000_000 && !ours.contains("http:") && !ours.contains("https:"));
     assert!(!ours.contains("src=") && !ours.contains("@import") && !ours.contains("{{"));
@@ -54,7 +58,7 @@ fn the_page_asks_for_nothing() {
 
 #[test]
 fn the_result_is_there_before_the_library_is_read() {
-    let page = render(&[record(&["read.max > 1ms"])]);
+    let page = page_of(&[record(&["read.max > 1ms"])]);
     let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("no {what}"));
     let library = place("<script type=\"text/plain\" id=\"library\">");
     for part in ["<h1>", "class=\"headline", "class=\"tiles\"", "<table", "id=\"data\""] {
@@ -74,7 +78,7 @@ fn two_runs_stand_side_by_side() {
     for operation in &mut runs[1].stages.last_mut().unwrap().operations {
         operation.throughput_per_s *= 3.0;
     }
-    let page = render(&runs);
+    let page = page_of(&runs);
     assert_eq!(page.matches("<table").count(), 2, "one of figures and one of settings");
     assert!(page.contains("<title>old · new · springload</title>"));
     assert!(page.contains("A</span>old</th>") && page.contains("B</span>new</th>"));
@@ -87,12 +91,12 @@ fn two_runs_stand_side_by_side() {
 fn nothing_is_shown_twice() {
     let mut run = record(&[]);
     let all = |page: &str| page.matches("<tr class=\"all\">").count();
-    assert_eq!(all(&render(std::slice::from_ref(&run))), 1);
+    assert_eq!(all(&page_of(std::slice::from_ref(&run))), 1);
     let crud_of = |run: &RunRecord| {
         PageData::of(std::slice::from_ref(run)).stages.into_iter().next_back().unwrap().views
     };
     run.stages.last_mut().unwrap().operations.truncate(1);
-    let page = render(std::slice::from_ref(&run));
+    let page = page_of(std::slice::from_ref(&run));
     assert_eq!((all(&page), crud_of(&run).len()), (0, 1));
 }
 
@@ -104,7 +108,7 @@ fn long_runs_make_no_long_page() {
     run.stages.push(stage("crud", seconds.collect()));
     run.stages.remove(2);
     run.stages[2].elapsed_s = 310.0;
-    let bytes = render(&[run.clone(), run]).len();
+    let bytes = page_of(&[run.clone(), run]).len();
     assert!(bytes <= 2_500_000, "{bytes} bytes");
 }
 
@@ -113,6 +117,6 @@ fn a_run_that_measured_nothing_has_a_page() {
     let mut run = record(&[]);
     run.stages.clear();
     run.conclude();
-    let page = render(&[run]);
+    let page = page_of(&[run]);
     assert!(page.contains("\"first\":null") && page.contains("nothing was measured"));
 }

@@ -35,6 +35,7 @@ use super::{Format, Render};
 use crate::record::RunRecord;
 use escape::{Html, json_in_html};
 use serde::Serialize;
+use std::io::{self, Write};
 
 pub(super) const FORMAT: Format = Format {
     name: "html",
@@ -72,7 +73,7 @@ impl PageData {
     }
 }
 
-fn render(runs: &[RunRecord]) -> String {
+fn render(runs: &[RunRecord], out: &mut dyn Write) -> io::Result<()> {
     let page = Page {
         title: parts::page_title(runs),
         heading: Html::text(parts::heading(runs)),
@@ -101,7 +102,7 @@ fn render(runs: &[RunRecord]) -> String {
         source: "run.json",
         is_live: false,
     };
-    page.filled(&PageData::of(runs))
+    page.write(&PageData::of(runs), out)
 }
 
 /// Explains how to read the table.
@@ -135,6 +136,12 @@ struct Page {
 
 impl Page {
     fn filled(self, data: &PageData) -> String {
+        let mut page = Vec::new();
+        self.write(data, &mut page).expect("memory takes everything");
+        String::from_utf8(page).expect("made of texts")
+    }
+
+    fn write(self, data: &PageData, out: &mut dyn Write) -> io::Result<()> {
         let data = serde_json::to_string(data).expect("charts are plain data");
         let again = if self.is_live { AGAIN } else { "" };
         let parts = [
@@ -155,24 +162,22 @@ impl Page {
             ("script", Html::raw(SCRIPT)),
             ("data", json_in_html(&data)),
         ];
-        fill(PAGE, &parts)
+        fill(PAGE, &parts, out)
     }
 }
 
 /// Replaces each `{{ name }}` of the page with the part of that name. The parts themselves are not
 /// searched for names.
-fn fill(page: &str, parts: &[(&str, Html)]) -> String {
-    let room: usize = parts.iter().map(|(_, part)| part.as_str().len()).sum();
-    let mut out = String::with_capacity(page.len() + room);
+fn fill(page: &str, parts: &[(&str, Html)], out: &mut dyn Write) -> io::Result<()> {
     let mut pieces = page.split("{{");
-    out.push_str(pieces.next().unwrap_or_default());
+    out.write_all(pieces.next().unwrap_or_default().as_bytes())?;
     for piece in pieces {
         let (name, rest) = piece.split_once("}}").unwrap_or((piece, ""));
         let part = parts.iter().find(|(it, _)| *it == name.trim());
-        out.push_str(part.map_or("", |(_, part)| part.as_str()));
-        out.push_str(rest);
+        out.write_all(part.map_or("", |(_, part)| part.as_str()).as_bytes())?;
+        out.write_all(rest.as_bytes())?;
     }
-    out
+    Ok(())
 }
 
 #[cfg(test)]
