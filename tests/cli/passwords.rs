@@ -39,7 +39,8 @@ fn nowhere(run: &Finished) {
     let mut texts = vec![run.stdout.clone(), run.stderr.clone()];
     let files = fs::read_dir(run.output()).into_iter().flatten().flatten();
     for file in files.map(|it| it.path()).filter(|it| it.is_file()) {
-        texts.push(fs::read_to_string(file).expect("UTF-8"));
+        let bytes = fs::read(file).expect("a file");
+        texts.push(String::from_utf8_lossy(&bytes).into_owned());
     }
     for text in texts {
         // Not even a part of it: it may have been encoded or truncated.
@@ -184,7 +185,80 @@ fn the_password_of_a_list_goes_to_one_server() {
     nowhere(
         &refused.refused(2, &["SPRINGLOAD_PASSWORD: the URLs name several servers", "--netrc"]),
     );
+    let named = |url: &str| url.replace("://", "://ann@");
+    let siege = Run::of(&["siege", "-r", "1", &named(&one.url), &named(&other.url)]);
+    let refused = siege.envs([("SPRINGLOAD_PASSWORD", SECRET)]).finish();
+    nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: the URLs name several servers"]));
     assert_eq!(other.as_stand_in().expect("a stand-in").counters().requests, 0);
+}
+
+/// The password alone, as with `PGPASSWORD`: the target names the user.
+const ALONE: [(&str, &str); 1] = [("SPRINGLOAD_PASSWORD", SECRET)];
+
+#[test]
+fn an_audit_logs_in_as_the_user_of_its_run_on_the_servers_of_that_run() {
+    let (server, other) = (server(), server());
+    let target = server.url.replace("://", "://ann@");
+    let run = discreet(run(&["run", &target, "--audit", "--keep"]).envs(ALONE).finish());
+    let folder = run.output();
+    let folder = folder.to_str().expect("UTF-8");
+    let audit = |more: &[&str]| Run::of(&[&["audit", folder], more].concat());
+    let bare = server.url.trim_start_matches("http://");
+    for more in [&[][..], &[target.as_str()], &[server.url.as_str()], &[bare], &["-u", USER]] {
+        discreet(audit(more).envs(ALONE).finish());
+    }
+    let file = run.output().join("password");
+    fs::write(&file, SECRET).expect("a file");
+    discreet(audit(&["--password-file", file.to_str().expect("UTF-8")]).finish());
+    // Whoever is named now takes precedence.
+    let bob = [("SPRINGLOAD_USER", "bob"), ALONE[0]];
+    audit(&[]).envs(bob).finish().refused(3, &["refuses to log in \"bob\""]);
+    let bob = server.url.replace("://", "://bob@");
+    audit(&[&bob]).envs(ALONE).finish().refused(3, &["refuses to log in \"bob\""]);
+    // The password does not go to a server that the run did not use, unless a user is named there.
+    let refused = audit(&[&other.url]).envs(ALONE).finish();
+    nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: a password without a user"]));
+    assert_eq!(other.as_stand_in().expect("a stand-in").counters().requests, 0);
+}
+
+#[test]
+fn the_command_lines_of_other_programs_log_in_as_the_user_that_they_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let schema = folder.path().join("doc.json");
+    fs::write(&schema, "{\"a\": \"b\"}").expect("a file");
+    let finish = |line: &str, url: &str, user: Option<&str>| {
+        let schema = schema.to_str().expect("UTF-8");
+        let line = line.replace("URL", url).replace("SCHEMA", schema);
+        let user = user.map(|user| ("SPRINGLOAD_USER", user));
+        Run::of(&line.split(' ').collect::<Vec<_>>()).envs(ALONE).envs(user).finish()
+    };
+    for line in [
+        "bm-couchdb URL -n 2 -t 1",
+        "bulk-perf 10 100 2 URL",
+        "siege URL/_all_dbs -r 1 -c 1",
+        "ycsb load couchdb -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=10 \
+         -p couchdb.url=URL",
+        "cushion --database_address=URL --database_name=none \
+         --json_document_schema_filename=SCHEMA --num_documents_per_bulk_insert=1 \
+         --num_bulk_insert_operations=1",
+    ] {
+        // The server locks users out after some failures.
+        let server = server();
+        let named = server.url.replace("://", "://ann@");
+        let run = finish(line, &named, None);
+        nowhere(&run);
+        if line.starts_with("cushion") {
+            run.refused(3, &["there is no database \"none\""]);
+        } else {
+            run.passed();
+        }
+        // A password of somebody else; and as in the originals, nobody logs in who is not named.
+        for (url, user) in [(&named, "bob"), (&server.url, USER)] {
+            let out = finish(line, url, Some(user));
+            assert_eq!(out.code, 3, "{line} as {user}: {}", out.stderr);
+            nowhere(&out);
+        }
+    }
 }
 
 #[test]

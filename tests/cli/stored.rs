@@ -70,6 +70,7 @@ fn a_plan_is_printed_as_it_was_read() {
     let core = "-p workload=site.ycsb.workloads.CoreWorkload -p recordcount=100";
     let lines = [
         "run",
+        "run http://ann@127.0.0.1:1/db http://bob@127.0.0.1:2 http://127.0.0.1:3",
         "run http://ann@127.0.0.1:1/db --workload hot --rate 50 -d 5s --auth basic",
         &format!("run --stages 10s:50..100 --arrivals poisson --schema {schema}"),
         "run --noise warn",

@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::credentials::completed_nodes;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::burst::{BurstArgs, spec};
@@ -49,7 +50,8 @@ impl Verb for BmCouchdb {
         ("Tables and plots in another folder", "bm-couchdb http://localhost:5984 -n 10 -o results"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+    fn carry_out(mut self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        self.common.target.target = completed_nodes(&self.common.target.target)?;
         let reads = self.read && !self.write;
         let common = &self.common;
         let burst = BurstDemand {

@@ -5,6 +5,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::WriteArgs;
 use crate::cli::flags::client::ClientArgs;
+use crate::cli::flags::credentials::completed;
 use crate::cli::flags::database::AUTHS;
 use crate::cli::flags::known::choice;
 use crate::cli::flags::output::OutputArgs;
@@ -99,7 +100,10 @@ impl Verb for BulkPerf {
         ("Files in another folder", "bulk-perf 1000 1M 1 localhost:5984 -o results"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+    fn carry_out(mut self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        if let Some(target) = &mut self.target {
+            *target = completed(target)?;
+        }
         let BulkPerf { bulk_size, doc_count, num_threads, .. } = self;
         let mistake = if bulk_size == 0 || doc_count < bulk_size {
             let problem = "there are too few documents for one request";

@@ -3,6 +3,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::CheckArgs;
+use crate::cli::flags::credentials::completed;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
@@ -95,7 +96,8 @@ impl Verb for Cushion {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+    fn carry_out(mut self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        self.database_address = completed(&self.database_address)?;
         let (spec, mistakes) = spec(&self, call.line);
         let job =
             Job { plan: check(&spec), mistakes, noise: Self::FAMILY.noise(), output: &self.output };

@@ -87,6 +87,15 @@ impl<'a> Address<'a> {
         (self.scheme, self.hosts)
     }
 
+    /// Whether both lead to one server, whoever logs in. Without a scheme, it is `http://`.
+    pub(super) fn is_same_server(&self, other: &Address<'_>) -> bool {
+        let place = |it: &Address<'_>| {
+            let scheme = if it.scheme.is_empty() { "http://" } else { it.scheme };
+            format!("{scheme}{}", it.hosts).to_ascii_lowercase()
+        };
+        place(self) == place(other)
+    }
+
     /// The address with this user and password.
     pub(super) fn with(&self, login: &Login) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, USER).to_string();
@@ -135,6 +144,20 @@ mod tests {
         }
         for text in ["basic", "line:h:1", "", "LINE:h"] {
             assert!(Address::of(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_the_same_whoever_logs_in_and_whatever_the_path() {
+        let same = |one: &str, other: &str| {
+            Address::of(one).unwrap().is_same_server(&Address::of(other).unwrap())
+        };
+        for other in ["http://h:1", "h:1", "http://a:b@H:1/db?q=1", "HTTP://h:1/"] {
+            assert!(same("http://h:1", other), "{other}");
+        }
+        for other in ["https://h:1", "http://h", "h:2", "http://i:1", "http://h:1@i", "redis://h:1"]
+        {
+            assert!(!same("http://h:1", other), "{other}");
         }
     }
 }

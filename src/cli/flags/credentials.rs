@@ -6,12 +6,13 @@
 
 use crate::cli::flags::address::{Address, Login, login_of};
 use crate::cli::flags::bearer::BearerArgs;
+use crate::cli::flags::netrc::of_netrc;
 use crate::cli::flags::target::Named;
 use crate::cli::flags::variable;
 use crate::cli::secrets::strike_password;
+use crate::driver::TargetPlan;
 use crate::files;
 use crate::plan::Invalid;
-use crate::properties::netrc;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -20,10 +21,8 @@ use std::path::{Path, PathBuf};
 /// The variable with the user, if the target names none.
 const USER_VARIABLE: &str = "SPRINGLOAD_USER";
 /// The variable with the password of that user, or of the user in the target.
-const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
-/// The variable with the path of the netrc, if it is not in the user's folder.
-const NETRC_VARIABLE: &str = "NETRC";
-/// The longest password, and the largest netrc, in bytes.
+pub(super) const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
+/// The longest password, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// How long a program that writes the password to a pipe may itself prompt the user, in seconds.
 const PROMPT_S: i64 = 120;
@@ -101,6 +100,11 @@ impl CredentialArgs {
         }
     }
 
+    /// Whether flags name a user or have a password.
+    pub(super) const fn is_given_login(&self) -> bool {
+        self.password_file.is_some() || self.user.is_some()
+    }
+
     /// Refuses to read the password from stdin if stdin is read for something else.
     pub(in crate::cli) fn keep_stdin(&self) -> Result<(), Invalid> {
         if self.password_file.as_deref() == Some(Path::new("-")) {
@@ -174,10 +178,15 @@ impl CredentialArgs {
     /// # Errors
     /// Fails if the credentials are invalid or cannot be read.
     fn apply_all(&self, named: &Named) -> Result<Vec<String>, Invalid> {
-        let Some(address) = self.apply(named)? else { return Ok(Vec::new()) };
-        let first = login_of(&address);
-        let nodes = named.nodes.iter().map(|node| self.apply_to(node, &first));
-        std::iter::once(Ok(address)).chain(nodes).collect()
+        let address = self.apply(named)?;
+        address.map_or_else(|| Ok(Vec::new()), |first| self.with_nodes(first, &named.nodes))
+    }
+
+    /// The `first` address, which has its credentials, and the other nodes with theirs.
+    fn with_nodes(&self, first: String, nodes: &[String]) -> Result<Vec<String>, Invalid> {
+        let login = login_of(&first);
+        let nodes = nodes.iter().map(|node| self.apply_to(node, &login));
+        std::iter::once(Ok(first)).chain(nodes).collect()
     }
 
     /// The address of another node. The credentials of the `first` apply if it does not have its
@@ -194,6 +203,23 @@ impl CredentialArgs {
             self.login(own, parts.host(), parts.wants_user())?
         };
         Ok(parts.with(&login))
+    }
+
+    /// `address` with the user who logged in to that server in an earlier run, if there is a
+    /// password now and nobody else is named. Other servers are not sent that password.
+    pub(in crate::cli) fn as_recorded(&self, address: &str, recorded: &TargetPlan) -> String {
+        let named = self.user.is_some() || variable(USER_VARIABLE).is_some();
+        let password = self.password_file.is_some() || variable(PASSWORD_VARIABLE).is_some();
+        let parts = Address::of(address).filter(|parts| parts.login() == Login::default());
+        let Some(parts) = parts.filter(|_| password && !named) else { return address.to_owned() };
+        let recorded = serde_json::to_value(recorded).unwrap_or_default();
+        let nodes = recorded["nodes"].as_array().into_iter().flatten();
+        let node = std::iter::once(&recorded).chain(nodes).find(|node| {
+            let own = node["server"].as_str().and_then(Address::of);
+            own.is_some_and(|own| own.is_same_server(&parts))
+        });
+        let user = node.and_then(|node| node["user"].as_str()).map(str::to_owned);
+        parts.with(&Login { user, password: None })
     }
 
     /// Completes a target that was stored in JSON.
@@ -222,17 +248,19 @@ impl CredentialArgs {
             let others = own.into_iter().filter(|it| !named(it));
             target["headers"] = others.chain([token.into()]).collect();
         }
-        for (name, value) in [("user", user), ("password", password)] {
+        let first = Login { user, password };
+        for (name, value) in [("user", &first.user), ("password", &first.password)] {
             if let Some(value) = value {
-                target[name] = value.into();
+                target[name] = value.as_str().into();
             }
         }
-        let (user, password) = (target["user"].clone(), target["password"].clone());
         let nodes = target.get_mut("nodes").and_then(Value::as_array_mut);
         for node in nodes.into_iter().flatten() {
-            if node["user"].is_null() || node["user"] == user {
-                (node["user"], node["password"]) = (user.clone(), password.clone());
-            }
+            let server = text(node, "server").unwrap_or_default();
+            let Some(parts) = Address::of(&server) else { continue };
+            let own = parts.with(&Login { user: text(node, "user"), password: None });
+            let Login { user, password } = login_of(&self.apply_to(&own, &first)?);
+            (node["user"], node["password"]) = (user.into(), password.into());
         }
         Ok(())
     }
@@ -342,81 +370,6 @@ impl CredentialArgs {
     }
 }
 
-/// Credentials for the requests of a list, server by server.
-pub(in crate::cli) struct Requesters<'a> {
-    credentials: &'a CredentialArgs,
-    /// Whether there is a token, which may go to one server only.
-    token: bool,
-    /// Server and user of each entry so far, with the login there.
-    known: Vec<((String, Option<String>), Login)>,
-}
-
-impl<'a> Requesters<'a> {
-    pub(in crate::cli) const fn new(credentials: &'a CredentialArgs, token: bool) -> Self {
-        Self { credentials, token, known: Vec::new() }
-    }
-
-    /// User and password for a request to `server`; `own` are those given in the list.
-    ///
-    /// # Errors
-    /// Fails if they are invalid, or if the same password would be sent to more than one server.
-    pub(in crate::cli) fn of(
-        &mut self,
-        server: &str,
-        own: Option<(String, String)>,
-    ) -> Result<Option<(String, String)>, Invalid> {
-        if self.token {
-            return self.token_for(server, own.is_some()).map(|()| None);
-        }
-        let file = self.credentials.password_file.is_some() || self.credentials.user.is_some();
-        let own = own.map_or_else(Login::default, |(user, password)| Login {
-            user: Some(user),
-            password: Some(password).filter(|password| !password.is_empty()),
-        });
-        let pair = |login: &Login| {
-            let Login { user, password } = login.clone();
-            user.map(|user| (user, password.unwrap_or_default()))
-        };
-        if own.password.is_some() && !file {
-            return Ok(pair(&own));
-        }
-        let key = (server.to_owned(), own.user.clone());
-        if let Some((_, login)) = self.known.iter().find(|(known, _)| *known == key) {
-            return Ok(pair(login));
-        }
-        let flag = if file { "--password-file" } else { PASSWORD_VARIABLE };
-        let shared = file || variable(PASSWORD_VARIABLE).is_some();
-        let other = |known: &(String, _)| known.0 != server;
-        if shared
-            && self.known.iter().any(|(known, login)| other(known) && login.password.is_some())
-        {
-            let problem = "the URLs name several servers, and all of them would receive the \
-                password";
-            let cure = "put user:password@ in the URLs, or use --netrc instead";
-            return Err(Invalid::new(flag, problem, cure));
-        }
-        let host = Address::of(server).map_or("", |address| address.host());
-        let login = self.credentials.login(own, host, true)?;
-        self.known.push((key, login));
-        Ok(self.known.last().and_then(|(_, login)| pair(login)))
-    }
-
-    /// Refuses to send the token to a second server, or along with a user.
-    fn token_for(&mut self, server: &str, user: bool) -> Result<(), Invalid> {
-        let flag = "--bearer-file";
-        if user {
-            let problem = "a URL also has a user";
-            return Err(Invalid::new(flag, problem, "leave one of them out"));
-        }
-        if self.known.iter().any(|((known, _), _)| known != server) {
-            let problem = "the URLs name several servers, and all of them would receive the token";
-            return Err(Invalid::new(flag, problem, "name one server"));
-        }
-        self.known.push(((server.to_owned(), None), Login::default()));
-        Ok(())
-    }
-}
-
 /// Prompts for a password on the terminal, without echoing it.
 fn ask(user: &str, host: &str) -> io::Result<String> {
     let terminal = io::stdin();
@@ -438,36 +391,27 @@ fn text_of(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(wrong)
 }
 
-/// The credentials for `host` in the netrc.
-fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
-    let cure = format!("set {NETRC_VARIABLE} to the path of a netrc, or leave it out");
-    let wrong = |problem: String| Invalid::new("--netrc", problem, cure.clone());
-    let own = || variable("HOME").map(|home| Path::new(&home).join(".netrc"));
-    let path = variable(NETRC_VARIABLE).map(PathBuf::from).or_else(own);
-    let path = path.ok_or_else(|| wrong("HOME is not set".to_owned()))?;
-    let shown = path.display();
-    let read = |error: io::Error| wrong(format!("cannot read {shown}: {error}"));
-    let text = files::read_text(&path, MOST_BYTES).map_err(read)?;
-    let open = is_open_to_all(&path);
-    let entries = netrc::parse(&text).map_err(|error| wrong(format!("{shown}: {error}")))?;
-    let entry = netrc::find(&entries, host, user).ok_or_else(|| {
-        let who = user.map_or_else(String::new, |user| format!("{user} at "));
-        let cure = format!("add this line: machine {host} login USER password PASSWORD");
-        Invalid::new("--netrc", format!("{shown} has no entry for {who}{host}"), cure)
-    })?;
-    if open {
-        eprintln!(
-            "warning: every user of this machine can read {shown}; protect it with chmod \
-            600"
-        );
-    }
-    Ok(Login { user: entry.login.clone(), password: entry.password.clone() })
+/// The address in a command line of another program, which has none of these flags. A user in it
+/// without a password gets the same one as in `springload run`; without a user, nobody logs in.
+///
+/// # Errors
+/// Fails if the password cannot be read.
+pub(in crate::cli) fn completed(address: &str) -> Result<String, Invalid> {
+    let lacks = |login: Login| login.user.is_some() && login.password.is_none();
+    let Some(parts) = Address::of(address).filter(|parts| lacks(parts.login())) else {
+        return Ok(address.to_owned());
+    };
+    let none = CredentialArgs::default();
+    Ok(parts.with(&none.login(parts.login(), parts.host(), parts.wants_user())?))
 }
 
-/// Whether every user of the machine can read the file.
-fn is_open_to_all(file: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    file.metadata().is_ok_and(|data| data.mode() & 0o004 != 0)
+/// The same for the nodes of a cluster, which take what they lack from the first.
+///
+/// # Errors
+/// As [`completed`].
+pub(in crate::cli) fn completed_nodes(targets: &[String]) -> Result<Vec<String>, Invalid> {
+    let Some((first, nodes)) = targets.split_first() else { return Ok(Vec::new()) };
+    CredentialArgs::default().with_nodes(completed(first)?, nodes)
 }
 
 /// `place`, with the credentials of `target` if it has none and both are on the same server.
@@ -539,6 +483,23 @@ mod tests {
         // The target may name such a user.
         let own = CredentialArgs::default().is_a_user("10");
         assert!(own.is_ok());
+    }
+
+    #[test]
+    fn nodes_take_the_user_of_the_first_address_and_keep_their_own() {
+        let of = |targets: &[&str]| {
+            let targets: Vec<_> = targets.iter().map(|&it| it.to_owned()).collect();
+            completed_nodes(&targets).unwrap()
+        };
+        let nodes = of(&["http://ann:pw@a", "http://b:1/db", "ann@c", "http://bob:x@d"]);
+        assert_eq!(
+            nodes,
+            ["http://ann:pw@a", "http://ann:pw@b:1/db", "ann:pw@c", "http://bob:x@d"]
+        );
+        for alone in ["http://a", "basic", "redis://:pw@a"] {
+            assert_eq!(of(&[alone]), [alone]);
+        }
+        assert!(of(&[]).is_empty());
     }
 
     #[test]

@@ -143,6 +143,7 @@ impl Audit {
         }
         let mut named = named(target.cloned());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
+        *place = self.credentials.as_recorded(place, &record.plan.target);
         let again = record.plan.target.place_of(&record.server.database);
         if let (false, Some(again)) = (has_path(place), again) {
             *place = with_place(place, &again);

@@ -3,10 +3,11 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
-use crate::cli::flags::credentials::{CredentialArgs, Requesters};
+use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
+use crate::cli::flags::requesters::Requesters;
 use crate::cli::flags::target::named;
 use crate::cli::habits::is_number;
 use crate::cli::pipeline::dialect::Printed;

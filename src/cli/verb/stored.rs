@@ -1,6 +1,7 @@
 //! Plans as JSON: the output of `--dry-run`, or the plan in a `run.json`. They are run unchanged.
 
-use crate::cli::flags::credentials::{CredentialArgs, Requesters};
+use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::requesters::Requesters;
 use crate::files;
 use crate::plan::{Invalid, Plan, PlanRecord};
 use serde_json::{Value, json};

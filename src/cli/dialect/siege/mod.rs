@@ -17,12 +17,14 @@ pub(in crate::cli) fn mistakes_of_rc(text: &str) -> Vec<Invalid> {
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::drawn_seed;
+use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::requesters::Requesters;
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::http::sources;
 use crate::http1::Watcher;
 use crate::plan::{
-    self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, UrlSource, check_http,
+    self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, UrlSource, check_http_as,
 };
 use crate::record::RunRecord;
 use crate::report::{self, Format};
@@ -86,7 +88,12 @@ impl Verb for Siege {
             }
             return Ok(show::configuration(&spec, &self, &rc));
         }
-        let plan = check_http(&spec);
+        let own = CredentialArgs::default();
+        let mut requesters = Requesters::new(&own, false);
+        let plan = check_http_as(&spec, &mut |request| {
+            let user = requesters.of_request(request)?;
+            Ok(user.or_else(|| spec.user.clone()))
+        });
         if self.get || self.print {
             return show::exchange(plan, mistakes, &self, &rc);
         }

@@ -12,8 +12,10 @@ pub(in crate::cli) use args::Ycsb;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::credentials::{CredentialArgs, completed};
+use crate::cli::flags::requesters::Requesters;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::check;
+use crate::plan::{Invalid, PlanSpec, check};
 use args::Action;
 use asked::YcsbAsked;
 use outputs::Outputs;
@@ -107,6 +109,19 @@ fn stray(word: &str, name: &str) -> String {
     format!("{word}: no such option; {cure}")
 }
 
+/// Adds the password of a user whom the address, or the prefix of URLs, names without one.
+fn complete(spec: &mut PlanSpec) -> Result<(), Invalid> {
+    if let Some(address) = &mut spec.target {
+        *address = completed(address)?;
+    }
+    let own = CredentialArgs::default();
+    let mut requesters = Requesters::new(&own, false);
+    for request in spec.http.iter_mut().flat_map(|list| list.requests.kinds_mut()) {
+        request.user = requesters.of_request(request)?;
+    }
+    Ok(())
+}
+
 impl Verb for Ycsb {
     const NAME: &'static str = "ycsb";
     const ABOUT: &'static str = "YCSB's command line, workloads and report";
@@ -139,9 +154,10 @@ impl Verb for Ycsb {
         if self.command == Action::Shell {
             return asked.shell(&self, mistakes);
         }
-        let Some(spec) = asked.spec(&self, call.line, &mut mistakes) else {
+        let Some(mut spec) = asked.spec(&self, call.line, &mut mistakes) else {
             return Err(mistakes.into());
         };
+        mistakes.extend(complete(&mut spec).err());
         if mistakes.is_empty() && asked.loads_nothing {
             eprintln!("note: RestWorkload loads nothing");
             return Ok(Exit::Passed);
