@@ -216,6 +216,8 @@ fn an_audit_logs_in_as_the_user_of_its_run_on_the_servers_of_that_run() {
     let bob = server.url.replace("://", "://bob@");
     audit(&[&bob]).envs(ALONE).finish().refused(3, &["refuses to log in \"bob\""]);
     // The password does not go to a server that the run did not use, unless a user is named there.
+    let elsewhere = [("SPRINGLOAD_URL", &other.url[..]), ALONE[0]];
+    discreet(audit(&[]).envs(elsewhere).finish());
     let refused = audit(&[&other.url]).envs(ALONE).finish();
     nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: a password without a user"]));
     assert_eq!(other.as_stand_in().expect("a stand-in").counters().requests, 0);

@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Statuses, Trouble};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
-use crate::cli::flags::target::named;
+use crate::cli::flags::target::Named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::folder::{JOURNAL, lock};
@@ -141,14 +141,15 @@ impl Audit {
         if let Some(why) = &record.journal_broken {
             journal.break_off(why);
         }
-        let mut named = named(target.cloned());
-        let place = named.address.get_or_insert_with(|| record.server.url.clone());
-        *place = self.credentials.as_recorded(place, &record.plan.target);
+        // The target in the environment is that of the next run.
+        let place = target.unwrap_or(&record.server.url);
+        let mut place = self.credentials.as_recorded(place, &record.plan.target);
         let again = record.plan.target.place_of(&record.server.database);
-        if let (false, Some(again)) = (has_path(place), again) {
-            *place = with_place(place, &again);
+        if let (false, Some(again)) = (has_path(&place), again) {
+            place = with_place(&place, &again);
         }
-        let has_database = has_path(place);
+        let has_database = has_path(&place);
+        let named = Named { address: Some(place), nodes: Vec::new(), flag: "TARGET" };
         let servers = self.credentials.servers(&named, self.header.clone())?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
         let alone = record.server.created && record.plan.operations.is_empty();
@@ -177,7 +178,7 @@ impl Audit {
             give_up_ns: self.patience.give_up,
             thresholds: self.output.fail_if.clone(),
             audited: Some(record.plan),
-            ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))
+            ..PlanSpec::new(call.line, connections, Arc::new(audit))
         };
         Ok((check(&spec)?, Arc::new(journal)))
     }
