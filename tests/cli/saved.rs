@@ -108,8 +108,10 @@ fn a_folder_that_is_not_there_is_refused() {
     springload(["list", "no/such"]).refused(2, &["DIR: cannot read no/such", "; give a folder"]);
     let nothing: Finished = springload(["list", "--json"]);
     assert_eq!((nothing.code, &nothing.stdout[..]), (0, "[]\n"));
-    springload(["show", "latest"])
-        .refused(2, &["RUN: latest does not exist", "no runs are saved here"]);
+    springload(["show", "latest"]).refused(
+        2,
+        &["RUN: latest does not exist: no runs are saved in /", "springload-runs; go to"],
+    );
 }
 
 #[test]

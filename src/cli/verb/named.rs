@@ -4,7 +4,7 @@ use super::kept::Kind;
 use super::kinds;
 use super::saved::{Saved, everywhere, nearest as nearest_saved};
 use crate::cli::look;
-use crate::cli::pipeline::folder::with_its_run;
+use crate::cli::pipeline::folder::{RUNS, with_its_run};
 use crate::driver::strike_secrets;
 use crate::files;
 use crate::plan::Invalid;
@@ -111,9 +111,11 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
     if let Some(back) = steps_back(&text) {
         let near = nearest_saved(&saved, Saved::is_readable);
         return near.get(back).map(|it| chosen(it)).ok_or_else(|| {
+            if near.is_empty() {
+                return nowhere(&text, &std::env::current_dir().unwrap_or_default());
+            }
             let place = if near.iter().all(|it| it.here) { "" } else { " elsewhere, none here" };
             let there = match near.len() {
-                0 => "no runs are saved here".to_owned(),
                 1 => format!("there is one saved run{place}"),
                 count => format!("there are {count} saved runs{place}"),
             };
@@ -144,6 +146,18 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
             Err(mistake(problem, "give more of the name"))
         }
     }
+}
+
+/// The mistake if no run is saved in `folder`, the current one, nor remembered.
+fn nowhere(name: &str, folder: &Path) -> Invalid {
+    let place = folder.join(RUNS);
+    let problem = format!("{name} does not exist: no runs are saved in {}", place.display());
+    let above = folder.ancestors().skip(1).find(|it| it.join(RUNS).is_dir());
+    let cure = above.map_or_else(
+        || "go to the folder where the run was started, or give the path of the run".to_owned(),
+        |above| format!("go to {}, which has some, or give the path of the run", above.display()),
+    );
+    mistake(problem, cure)
 }
 
 /// Announces that the match is in another folder, perhaps of another project; once per folder.

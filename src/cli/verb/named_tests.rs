@@ -123,6 +123,21 @@ fn the_latest_is_of_this_folder_if_there_is_one() {
 }
 
 #[test]
+fn where_no_runs_are_saved_the_message_names_the_folder_and_the_next_one_above_that_has_some() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let below = folder.path().join("docs/notes");
+    fs::create_dir_all(folder.path().join(RUNS)).expect("a folder");
+    let message = nowhere("latest~1", &below).to_string();
+    let looked = below.join(RUNS).display().to_string();
+    let start = format!("RUN: latest~1 does not exist: no runs are saved in {looked}; go to ");
+    let rest = message.strip_prefix(&start).unwrap_or_else(|| panic!("{message}"));
+    let above = folder.path().display().to_string();
+    assert_eq!(rest, format!("{above}, which has some, or give the path of the run"));
+    let alone = nowhere("latest", Path::new("/")).to_string();
+    assert!(alone.contains("go to the folder where the run was started"), "{alone}");
+}
+
+#[test]
 fn runs_saved_elsewhere_are_called_by_their_folder() {
     let folder = folder(&[("one", "2026-01-02T00:00:00.000Z", None)]);
     let run = |at: &str| {
