@@ -288,39 +288,42 @@ pub struct LoadRecord {
     pub pool: Option<PoolRecord>,
 }
 
-/// The cost of springload itself in a stage, and the time it lost.
+/// The cost of springload itself in a stage, and the time it lost; with agents, of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientRecord {
     /// CPU time of all load threads, in seconds.
     pub cpu_s: f64,
-    /// The same per request, in microseconds.
+    /// The same per request, in microseconds; 0 if there were no requests.
     pub cpu_per_request_us: f64,
     /// The share of the time that the busiest thread spent computing, 0 to 1.
     pub busiest_thread: f64,
-    /// The same plus the time in which the thread was ready to run but had no processor.
+    /// The share of the time that a thread was computing, or ready to run but without a processor,
+    /// 0 to about 1: the largest of all threads. The latter only if the system reports it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub occupied_thread: f64,
     /// The share of the time that a thread was ready to run but had no processor, 0 to 1, for the
-    /// thread that waited longest.
+    /// thread that waited longest; absent if that is 0, or the system does not report it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_thread: f64,
     /// How long threads were ready to run but had no processor, in seconds summed over all threads;
     /// `None` if the system does not report it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_s: Option<f64>,
-    /// How often threads were preempted.
+    /// How often threads were preempted, over all threads; `None` if the system does not report it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preempted: Option<u64>,
     /// The share of the time that a thread was paused for 5 ms or more at a time, 0 to 1, for the
     /// thread that was paused longest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paused_thread: f64,
-    /// When threads were paused: the hundred longest pauses, in chronological order.
+    /// When threads were paused for 5 ms or more, until the last answer came: the hundred longest
+    /// pauses, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub pauses: Vec<Span>,
-    /// How late a thread that only sleeps woke up, in microseconds: the 99th percentile.
+    /// How late a thread that only sleeps woke up, in microseconds: the 99th percentile; `None` if
+    /// it was not measured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hiccup_p99_us: Option<f64>,
     /// The same, the maximum.
@@ -330,10 +333,10 @@ pub struct ClientRecord {
     /// too few samples.
     pub lag_p99_us: Option<f64>,
     /// The same, counting only lateness that is the client's fault: a connection was free, or the
-    /// thread was paused. `None` if there were too few samples, as in a closed loop.
+    /// thread was paused. `None` in a closed loop, and if no operation was begun.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
-    /// The same, the 99.9th percentile; `None` if there were too few samples.
+    /// The same, the 99.9th percentile; `None` in the same cases.
     #[serde(default)]
     pub late_p99_9_us: Option<f64>,
     /// The number of responses timed by the kernel's timestamp of their arrival; all others were
