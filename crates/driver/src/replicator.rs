@@ -28,6 +28,9 @@ pub struct ReplicationState {
     pub written: Option<u64>,
     /// Documents that the target refused, if the server says so.
     pub write_failures: Option<u64>,
+    /// How far it has got in the changes of its source, if the server says so: everything up to
+    /// there was written or refused.
+    pub through: Option<String>,
 }
 
 /// How far a replication has got.

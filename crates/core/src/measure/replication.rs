@@ -98,7 +98,8 @@ pub struct ReplicationLink {
     /// Its state at the end of the run, in the server's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The server's reason for its failure, or the reason nothing is known.
+    /// The server's reason for its failure, the reason nothing is known, or why nothing more was
+    /// waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether its server said at the end of the run that it had failed, for good or until the next

@@ -212,6 +212,7 @@ fn of_scheduler(answer: &Value) -> ReplicationState {
         reason: reason.filter(|_| matches!(phase, Failing | Failed)),
         written: info["docs_written"].as_u64(),
         write_failures: info["doc_write_failures"].as_u64(),
+        through: Some(&info["through_seq"]).filter(|it| !it.is_null()).map(sequence),
     }
 }
 
@@ -235,6 +236,15 @@ fn of_document(stored: &Value) -> ReplicationState {
         reason: reason.filter(|_| phase == Failed),
         written: stored["_replication_stats"]["docs_written"].as_u64(),
         write_failures: stored["_replication_stats"]["doc_write_failures"].as_u64(),
+        through: None,
+    }
+}
+
+/// A position in the changes of a database. Some servers write it as a number.
+fn sequence(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -257,11 +267,7 @@ fn of_row(row: &Value) -> Option<Replicated> {
 /// Reads an answer of `_changes`; `None` if it is something else.
 fn of_changes(answer: &Value) -> Option<ReplicatedPage> {
     let documents = answer["results"].as_array()?.iter().filter_map(of_change).collect();
-    let next = match &answer["last_seq"] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    Some(ReplicatedPage { documents, next })
+    Some(ReplicatedPage { documents, next: sequence(&answer["last_seq"]) })
 }
 
 /// Reads a row of `_changes`.
@@ -382,6 +388,13 @@ mod tests {
         let info = json!({ "docs_written": 7, "doc_write_failures": 1, "error": null });
         let state = of_scheduler(&json!({ "state": "running", "info": info }));
         assert_eq!((state.written, state.write_failures, state.reason), (Some(7), Some(1), None));
+        for (through, wanted) in
+            [(json!("9-g1A"), Some("9-g1A")), (json!(9), Some("9")), (json!(null), None)]
+        {
+            let info = json!({ "through_seq": through });
+            let state = of_scheduler(&json!({ "state": "running", "info": info }));
+            assert_eq!(state.through.as_deref(), wanted);
+        }
 
         assert_eq!(of_document(&json!({ "_id": "a" })).phase, Waiting);
         let stored = json!({ "_replication_state": "triggered" });

@@ -5,6 +5,7 @@ use super::Replicas;
 use super::compare::MayShow;
 use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker, quiet_ns};
 use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
+use super::quiet::{Refusals, RefusalsTold};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Driver, Replicator, scratch_name};
 use crate::engine::Stop;
@@ -54,6 +55,7 @@ impl Beside {
                 .filter(|_| replicas.is_countable(*link))
                 .collect(),
             may_show: replicas.may_show(*link),
+            told: replicas.told(*link),
             before: (0..links.len()).filter(|&it| replicas.is_before(links[it], *link)).collect(),
         };
         let work = ReplicationWork {
@@ -98,6 +100,7 @@ pub(super) struct LinkJob {
     /// if counts prove nothing.
     pub(super) counted: Vec<usize>,
     pub(super) may_show: MayShow,
+    pub(super) told: Option<RefusalsTold>,
     /// The links that deliver what this one passes on.
     pub(super) before: Vec<usize>,
 }
@@ -131,7 +134,10 @@ impl ReplicationWork {
             let queue = Rc::new(Queue::default());
             queues.push((job.link.source, queue.clone()));
             let counted = job.counted.iter().filter_map(|&place| connect(place)).collect();
-            let ends = Ends { source, target, counted, may_show: job.may_show };
+            let refusals = job.told.as_ref().and_then(|told| {
+                Some(Refusals { runner: connect(told.place)?, job: told.job.clone() })
+            });
+            let ends = Ends { source, target, counted, may_show: job.may_show, refusals };
             let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
             let (over, before) = (over.clone(), job.before.clone());
             lookouts.push(spawn_local(async move {
@@ -188,7 +194,7 @@ impl ReplicationWork {
         let queue = Rc::new(Queue::default());
         queues.push((first, queue.clone()));
         let (counted, may_show) = (Vec::new(), MayShow::default());
-        let ends = Ends { source, target, counted, may_show };
+        let ends = Ends { source, target, counted, may_show, refusals: None };
         let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
         let are_ended = move || over.borrow().iter().all(|it| *it);
         Some(spawn_local(lookout.watch(are_ended)))

@@ -22,6 +22,8 @@ pub(in crate::run::replicate) struct Database {
     /// Documents that it does not show in its first looks.
     pub(in crate::run::replicate) late: BTreeMap<String, usize>,
     refusal: Option<&'static str>,
+    /// What its server says about replications to it.
+    pub(in crate::run::replicate) state: ReplicationState,
     pub(in crate::run::replicate) hangs: bool,
     /// The documents of each look.
     pub(in crate::run::replicate) looks: Vec<Vec<String>>,
@@ -104,7 +106,7 @@ impl Replicator for Fake {
     }
 
     fn state<'a>(&'a mut self, _: &'a str) -> Local<'a, Result<ReplicationState, TargetError>> {
-        unreachable!("nobody asks for it beside the load")
+        self.answer(|it| it.state.clone())
     }
 
     fn stop<'a>(&'a mut self, _: &'a str) -> Local<'a, Result<(), TargetError>> {
@@ -202,7 +204,7 @@ pub(in crate::run::replicate) fn lookout(
 
 pub(in crate::run::replicate) fn ends(source: &Fake, target: &Fake) -> Ends {
     let (source, target) = (source.connect(), target.connect());
-    Ends { source, target, counted: Vec::new(), may_show: MayShow::Same }
+    Ends { source, target, counted: Vec::new(), may_show: MayShow::Same, refusals: None }
 }
 
 /// Stores markers at the source, and reports them to the link that looks for them.

@@ -3,10 +3,12 @@
 
 use super::compare::{Compared, MayShow, compare};
 use super::notices::{Notices, STEP, abandoned};
+use super::quiet::{Quiet, Refusals};
 use super::start::{count_all, pause_after};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{DocumentCount, Replicator, TargetError};
+use crate::driver::{Replicator, TargetError};
 use crate::measure::{Comparison, LinkEnd, MarkerLog, Markers};
+use crate::op::grouped;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,7 +42,7 @@ pub(super) struct FoundLink {
     pub(super) end: LinkEnd,
     pub(super) converged_s: Option<f64>,
     pub(super) comparison: Option<Comparison>,
-    /// The reason an end does not respond, if it does not.
+    /// The reason an end does not respond, if it does not, or nothing more is waited for.
     pub(super) reason: Option<String>,
 }
 
@@ -111,6 +113,8 @@ pub(super) struct Ends {
     /// if counts prove nothing.
     pub(super) counted: Vec<Box<dyn Replicator>>,
     pub(super) may_show: MayShow,
+    /// What tells that the target has refused what it lacks; `None` if nothing does.
+    pub(super) refusals: Option<Refusals>,
 }
 
 /// Looks for the markers of a source at a target.
@@ -129,6 +133,8 @@ pub(super) struct MarkerLookout {
     markers: Markers,
     /// Since when the target has not responded, and how its last request failed.
     silent: Option<(Nanos, String)>,
+    /// How many documents the target has refused, if nothing more is waited for because of that.
+    refused: Option<u64>,
 }
 
 impl MarkerLookout {
@@ -152,6 +158,7 @@ impl MarkerLookout {
             log: MarkerLog::default(),
             markers: Markers::default(),
             silent: None,
+            refused: None,
         }
     }
 
@@ -167,7 +174,8 @@ impl MarkerLookout {
         let Settled { end, converged_s, compared } = settled;
         let comparison = compared.map(|it| it.found);
         let silent = self.silent.take().map(|(_, reason)| reason);
-        let reason = silent.filter(|_| end == LinkEnd::Gone);
+        let refused = self.refused.filter(|_| end == LinkEnd::Behind);
+        let reason = silent.filter(|_| end == LinkEnd::Gone).or(refused.map(nothing_more));
         FoundLink { markers: self.markers(), end, converged_s, comparison, reason }
     }
 
@@ -322,7 +330,7 @@ impl MarkerLookout {
     async fn settle(&mut self, over_at: Nanos, are_ended: impl Fn() -> bool) -> Settled {
         let until = over_at.saturating_add(self.limits.converge_ns);
         let quiet_ns = self.limits.quiet_ns;
-        let mut quiet = Quiet::default();
+        let (mut quiet, mut unseen) = (Quiet::default(), Quiet::default());
         let mut compared: Option<Compared> = None;
         loop {
             self.receive();
@@ -349,7 +357,8 @@ impl MarkerLookout {
             if self.is_gone() {
                 return Settled { end: LinkEnd::Gone, converged_s: None, compared };
             }
-            if self.clock.now() >= until {
+            let is_over = are_ended() && self.is_refused(&mut unseen).await;
+            if is_over || self.clock.now() >= until {
                 return self.last_look(compared).await;
             }
             let step = if self.outstanding.is_empty() {
@@ -359,6 +368,20 @@ impl MarkerLookout {
             };
             tokio::time::sleep(step).await;
         }
+    }
+
+    /// Whether the last marker will never come: the replication has dealt with all that its source
+    /// has, and its target has refused as many documents as there are markers that it lacks.
+    async fn is_refused(&mut self, unseen: &mut Quiet) -> bool {
+        let missing = self.outstanding.len() as u64;
+        let is_stuck = unseen.is_stuck(missing, self.clock.now());
+        let Some(refusals) = &mut self.ends.refusals else { return false };
+        if !is_stuck || !self.outstanding.iter().any(|it| it.is_last) {
+            return false;
+        }
+        let refused = refusals.final_count(&mut *self.ends.source).await;
+        self.refused = Some(refused).filter(|it| *it >= missing);
+        self.refused.is_some()
     }
 
     /// Whether the target has as many documents as it should, or no more are arriving.
@@ -392,7 +415,7 @@ impl MarkerLookout {
     /// Compares everything that the source lists. What it only counts is missing, unless the target
     /// has as many documents as it should.
     async fn compare_all(&mut self) -> Result<Compared, TargetError> {
-        let Ends { source, target, counted, may_show } = &mut self.ends;
+        let Ends { source, target, counted, may_show, .. } = &mut self.ends;
         let asked = Compared::by(*may_show);
         let mut compared = compare(&mut **source, &mut **target, asked).await?;
         if !counted.is_empty() {
@@ -429,32 +452,10 @@ struct Settled {
     compared: Option<Compared>,
 }
 
-/// Tracks how long nothing more has arrived.
-#[derive(Debug, Default)]
-struct Quiet {
-    counts: Option<DocumentCount>,
-    wrong: u64,
-    /// Whether something was found wrong: from then on only that counts.
-    has_wrong: bool,
-    since: Nanos,
-}
-
-impl Quiet {
-    fn counts(&mut self, counts: DocumentCount, now: Nanos) {
-        if self.counts.replace(counts) != Some(counts) {
-            self.since = now;
-        }
-    }
-
-    fn note(&mut self, wrong: u64, now: Nanos) {
-        if !std::mem::replace(&mut self.has_wrong, true) || self.wrong != wrong {
-            (self.wrong, self.since) = (wrong, now);
-        }
-    }
-
-    const fn lasted(&self, now: Nanos) -> Nanos {
-        now.saturating_sub(self.since)
-    }
+/// Why nothing more is waited for.
+fn nothing_more(refused: u64) -> String {
+    let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
+    format!("the target refused {count} document{s}, and nothing more will come")
 }
 
 fn seconds(ns: Nanos) -> f64 {

@@ -1,9 +1,10 @@
 //! How often a link looks, and how it ends if markers or documents do not come.
 
 use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
+use super::super::quiet::Refusals;
 use super::{Limits, MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::DocumentCount;
+use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState};
 use crate::measure::LinkEnd;
 use std::rc::Rc;
 use std::time::Duration;
@@ -156,6 +157,75 @@ fn what_is_missing_when_the_time_is_up_is_lost_only_after_a_while() {
         let found = on_thread(lookout.go_on(|| true));
         assert_eq!(found.end, end, "{quiet_ms} ms");
         assert_eq!(found.comparison.map(|it| it.examples), Some(vec!["a".to_owned()]));
+    }
+}
+
+/// A target that refuses markers never shows the last one.
+#[test]
+fn a_marker_that_the_target_has_refused_is_not_waited_for() {
+    use ReplicationPhase::{Failing, Running};
+    // What the target has refused, how far the replication has got of two changes, and its phase.
+    for (refused, through, phase, is_over) in [
+        (Some(1), Some("2"), Running, true),
+        // It is slow, ...
+        (Some(1), Some("1"), Running, false),
+        (Some(1), None, Running, false),
+        // ... or tried again, ...
+        (Some(1), Some("2"), Failing, false),
+        // ... or nothing was refused.
+        (Some(0), Some("2"), Running, false),
+        (None, Some("2"), Running, false),
+    ] {
+        let (source, target) =
+            (Fake::with(&[("a", "1-a"), ("m", "1-m")]), Fake::with(&[("a", "1-a")]));
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let through = through.map(str::to_owned);
+        let state = ReplicationState { phase, through, write_failures: refused, ..<_>::default() };
+        let what = format!("{state:?}");
+        target.0.borrow_mut().state = state;
+        let converge_ns = if is_over { 60 * SECOND_NS } else { 600 * MS };
+        let limits = Limits { converge_ns, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(Refusals { runner: target.connect(), job: "job".to_owned() });
+        let clock = Clock::system();
+        let acknowledged = clock.now();
+        queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+        let lookout = lookout(ends, &queue, &notices, limits);
+        let began = clock.now();
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        let took_ns = clock.now() - began;
+        assert_eq!((found.end, found.markers.unseen), (LinkEnd::Behind, 1), "{what}");
+        assert_eq!(found.comparison.map(|it| it.missing), Some(1), "{what}");
+        let reason = "the target refused 1 document, and nothing more will come";
+        assert_eq!(found.reason.as_deref(), Some(reason).filter(|_| is_over), "{what}");
+        let fits = if is_over { took_ns < 30 * SECOND_NS } else { took_ns >= 600 * MS };
+        assert!(fits, "{what}: {took_ns}");
+    }
+}
+
+/// What was refused before may be another document.
+#[test]
+fn markers_are_waited_for_if_more_are_missing_than_were_refused_or_the_last_is_not_written() {
+    for (written, is_last) in [(2, true), (1, false)] {
+        let (source, target) = (Fake::default(), Fake::default());
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let acknowledged = Clock::system().now();
+        for number in 0..written {
+            let (id, is_last) = (format!("m_{number}"), is_last && number + 1 == written);
+            source.put(&id, "1-m");
+            queue.push(SentMarker { id, number, acknowledged, is_last });
+        }
+        let (phase, through) = (ReplicationPhase::Running, Some(written.to_string()));
+        let state = ReplicationState { phase, through, write_failures: Some(1), ..<_>::default() };
+        target.0.borrow_mut().state = state;
+        let limits = Limits { converge_ns: 600 * MS, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(Refusals { runner: target.connect(), job: "job".to_owned() });
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        assert_eq!((found.end, found.reason), (LinkEnd::Behind, None), "{written}, {is_last}");
     }
 }
 

@@ -5,6 +5,7 @@ mod beside;
 mod compare;
 mod link;
 mod notices;
+mod quiet;
 #[cfg(test)]
 mod replicas_tests;
 mod start;

@@ -2,6 +2,7 @@
 //! what is stored.
 
 use super::compare::{Compared, MayShow, compare};
+use super::quiet::{Quiet, Refusals, RefusalsTold};
 use super::{Replicas, job_name};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState, Replicator, TargetError};
@@ -28,6 +29,12 @@ fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
+/// What a target lacks.
+struct Lacking {
+    missing: u64,
+    words: String,
+}
+
 /// A link whose target does not yet have everything.
 struct Filling {
     number: usize,
@@ -42,7 +49,20 @@ struct Filling {
     wanted: Option<DocumentCount>,
     /// ... and the first comparison, if counts prove nothing. Others may go on writing.
     compared: Option<Compared>,
+    /// How long nothing more has arrived, ...
+    quiet: Quiet,
+    /// ... and what tells that the target has refused what it lacks.
+    refusals: Option<Refusals>,
     is_done: bool,
+}
+
+impl Filling {
+    /// Whether the target has refused what it lacks, so that nothing more will come.
+    async fn is_refused(&mut self, missing: u64, now: Nanos) -> bool {
+        let is_stuck = self.quiet.is_stuck(missing, now);
+        let Some(refusals) = self.refusals.as_mut().filter(|_| is_stuck) else { return false };
+        refusals.final_count(&mut *self.source).await >= missing
+    }
 }
 
 impl Replicas {
@@ -136,6 +156,8 @@ impl Replicas {
                 target,
                 wanted: None,
                 compared: None,
+                quiet: Quiet::default(),
+                refusals: self.refusals(link)?,
                 is_done: false,
             });
         }
@@ -162,8 +184,9 @@ impl Replicas {
                     link.filled_documents = has.all();
                     continue;
                 };
-                if after_ns >= self.plan.converge_timeout_ns {
-                    return Err(self.not_filled(link, &lacks).await);
+                let is_late = after_ns >= self.plan.converge_timeout_ns;
+                if is_late || filling.is_refused(lacks.missing, clock.now()).await {
+                    return Err(self.not_filled(link, &lacks.words, is_late).await);
                 }
             }
             pending.retain(|it| !it.is_done);
@@ -174,22 +197,25 @@ impl Replicas {
         }
     }
 
-    /// What the target lacks, in words; `None`: it has everything. `has` and `wanted` are the
-    /// counts of the target and of its sources.
+    /// What the target lacks; `None`: it has everything. `has` and `wanted` are the counts of the
+    /// target and of its sources.
     async fn lacks(
         &self,
         it: &mut Filling,
         has: DocumentCount,
         wanted: DocumentCount,
-    ) -> Result<Option<String>, TargetError> {
+    ) -> Result<Option<Lacking>, TargetError> {
+        let fewer = |wanted: u64| Lacking {
+            missing: wanted.saturating_sub(has.all()),
+            words: format!("there are {} of {wanted} documents", has.all()),
+        };
         if self.is_countable(it.link) {
-            let words = || format!("there are {} of {} documents", has.all(), wanted.all());
-            return Ok((has != wanted).then(words));
+            return Ok((has != wanted).then(|| fewer(wanted.all())));
         }
         // Comparing is much more work than counting.
         let least = it.wanted.get_or_insert(wanted).all().min(wanted.all());
         if it.is_alone && has.all() < least {
-            return Ok(Some(format!("there are {} of {least} documents", has.all())));
+            return Ok(Some(fewer(least)));
         }
         let compared = if let Some(mut before) = it.compared.take() {
             before.again(&mut *it.source, &mut *it.target).await?;
@@ -199,8 +225,11 @@ impl Replicas {
             compare(&mut *it.source, &mut *it.target, asked).await?
         };
         let Compared { found, wrong, .. } = it.compared.insert(compared);
-        let words = || format!("{} of {} documents are missing", wrong.len(), found.documents);
-        Ok((!wrong.is_empty()).then(words))
+        let lacking = || Lacking {
+            missing: wrong.len() as u64,
+            words: format!("{} of {} documents are missing", wrong.len(), found.documents),
+        };
+        Ok((!wrong.is_empty()).then(lacking))
     }
 
     /// Whether a link delivers what another one passes on.
@@ -208,7 +237,24 @@ impl Replicas {
         self.plan.topology == Topology::Chain && first.target == then.source
     }
 
-    async fn not_filled(&self, link: Link, lacks: &str) -> TargetError {
+    /// Where to ask what the target of a link has refused in this run. If there are several
+    /// sources, what one of them has not brought may come from another. If both databases were
+    /// there before, the server may count what was refused in earlier replications of the same two.
+    pub(super) fn told(&self, link: Link) -> Option<RefusalsTold> {
+        let number = self.plan.links().iter().position(|it| *it == link)?;
+        let state = self.state.borrow();
+        let is_new = [link.source, link.target].iter().any(|&it| state.found.places[it].created);
+        let is_alone = self.plan.sources_of(link.target).len() == 1;
+        let job = state.jobs.get(number).filter(|_| is_new && is_alone)?.clone();
+        Some(RefusalsTold { place: self.runner(link), job })
+    }
+
+    fn refusals(&self, link: Link) -> Result<Option<Refusals>, TargetError> {
+        let Some(RefusalsTold { place, job }) = self.told(link) else { return Ok(None) };
+        Ok(Some(Refusals { runner: self.connect(place)?, job }))
+    }
+
+    async fn not_filled(&self, link: Link, lacks: &str, is_late: bool) -> TargetError {
         let number = self.plan.links().iter().position(|it| *it == link).unwrap_or_default();
         let job = self.state.borrow().jobs[number].clone();
         let state = self.last_state(&job, link).await;
@@ -231,11 +277,12 @@ impl Replicas {
             Err(error) => error.to_string(),
         };
         let waited_s = seconds(self.plan.converge_timeout_ns);
-        TargetError(format!(
-            "{} has not copied what was stored before the load within {waited_s} s: {lacks}; \
-             {state}; {cure}",
-            self.link_name(link)
-        ))
+        let what = if is_late {
+            format!("has not copied what was stored before the load within {waited_s} s")
+        } else {
+            "has nothing left to copy of what was stored before the load".to_owned()
+        };
+        TargetError(format!("{} {what}: {lacks}; {state}; {cure}", self.link_name(link)))
     }
 
     /// The places whose documents the target of `link` should have before the load. In a mesh of

@@ -305,6 +305,88 @@ fn a_target_that_refuses_documents_is_reported_with_their_number() {
     }
 }
 
+/// What a target lacks then will never come.
+#[test]
+fn a_target_that_has_refused_what_it_lacks_is_not_waited_for() {
+    // What was refused, how far the replication has got of two changes, and its state.
+    for (refused, through, state, is_over) in [
+        (json!(2), json!(2), "running", true),
+        (json!(3), json!("2"), "running", true),
+        // It is slow, ...
+        (json!(2), json!(1), "running", false),
+        (json!(2), json!(null), "running", false),
+        // ... or tried again, ...
+        (json!(2), json!(2), "crashing", false),
+        // ... or lacks more than was refused.
+        (json!(1), json!(2), "running", false),
+        (json!(0), json!(2), "running", false),
+    ] {
+        let couch = Couch::start();
+        let info = json!({ "doc_write_failures": refused, "through_seq": through });
+        let said = json!({ "state": state, "info": info });
+        couch.says("b", &[json!({ "state": "running" }), said.clone()]);
+        couch.lag("b", u32::MAX);
+        let asked = fan_out(&couch, &["a", "b"], |it| {
+            it.converge_timeout_ns = if is_over { 60 * SECOND_NS } else { 600 * MS };
+        });
+        let replicas = opened(&asked);
+        couch.put("a", "1", "1-x");
+        couch.put("a", "2", "1-x");
+        let message = refusal(&replicas);
+        let wanted = if is_over {
+            "has nothing left to copy of what was stored before the load"
+        } else {
+            "has not copied what was stored before the load within 0.6 s"
+        };
+        let wanted = format!(" {wanted}: there are 0 of 2 documents; its server calls it ");
+        assert!(message.contains(&wanted), "{said}: {message}");
+        assert!(!is_over || message.contains("; the target refused "), "{message}");
+    }
+}
+
+/// CouchDB counts what was refused when the same two databases were replicated before.
+#[test]
+fn what_was_refused_before_the_run_ends_no_wait() {
+    for (names, is_over) in [(["a", ""], true), (["a", "b"], false)] {
+        let couch = Couch::start();
+        couch.put("a", "1", "1-x");
+        couch.put("b", "own", "1-x");
+        let mut asked = with_existing(&couch, &names);
+        let replicate = asked.replicate.as_mut().unwrap();
+        replicate.converge_timeout_ns = if is_over { 60 * SECOND_NS } else { 600 * MS };
+        let replicas = opened(&asked);
+        let target = replicas.state.borrow().found.places[1].database.clone();
+        let info = json!({ "doc_write_failures": 1, "through_seq": 9 });
+        couch.says(&target, &[json!({ "state": "running", "info": info })]);
+        couch.lag(&target, u32::MAX);
+        let message = refusal(&replicas);
+        let wanted =
+            if is_over { " has nothing left to copy of what " } else { " within 0.6 s: 1 of 1 " };
+        assert!(message.contains(wanted), "{names:?}: {message}");
+    }
+}
+
+/// What one of several sources has not brought may come from another.
+#[test]
+fn what_a_target_has_refused_is_known_only_if_it_has_one_source() {
+    for (topology, is_told) in [
+        (Topology::FanOut, true),
+        (Topology::Chain, true),
+        (Topology::FanIn, false),
+        (Topology::Mesh, false),
+    ] {
+        let replicas = imagined(topology, &[true; 3]);
+        let links = replicas.plan.links();
+        assert!(replicas.told(links[0]).is_none(), "it was not asked for yet");
+        let jobs = (0..links.len()).map(|number| format!("job_{number}"));
+        replicas.state.borrow_mut().jobs = jobs.collect();
+        let told = replicas.told(links[1]);
+        let found = told.map(|it| (it.place, it.job));
+        let wanted = (links[1].target, "job_1".to_owned());
+        assert_eq!(found, Some(wanted).filter(|_| is_told), "{topology:?}");
+    }
+}
+
 /// How many documents a target has says nothing if some of them are its own.
 #[test]
 fn what_a_target_with_documents_of_its_own_lacks_is_found_by_comparing() {
