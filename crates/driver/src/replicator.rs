@@ -97,6 +97,12 @@ pub trait Replicator {
     /// The database as the servers reach it.
     fn end(&self) -> ReplicaEnd;
 
+    /// The identifiers of the documents that come with the plan, such as design documents. One that
+    /// takes several writes is there once for each.
+    fn brought(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Checks that this server can be asked to replicate.
     fn ready(&mut self) -> Local<'_, Result<(), TargetError>>;
 

@@ -20,6 +20,8 @@ pub struct CouchReplicator {
     server: String,
     /// `/name`, percent-encoded.
     path: String,
+    /// The identifiers of the plan's design documents, once for each write.
+    brought: Vec<String>,
 }
 
 impl CouchReplicator {
@@ -27,7 +29,8 @@ impl CouchReplicator {
     pub(super) fn new(target: &CouchDb) -> Option<Self> {
         let admin = target.admins().next()?.kept_open();
         let path = target.database_path().to_owned();
-        Some(Self { admin, server: target.server.to_string(), path })
+        let brought = target.designs.iter().map(|it| format!("_design/{}", it.name())).collect();
+        Some(Self { admin, server: target.server.to_string(), path, brought })
     }
 
     /// Sends one request, after a new log-in if the last one has expired.
@@ -296,6 +299,10 @@ impl Replicator for CouchReplicator {
         // Servers similar to CouchDB may only accept plain addresses.
         let plain = headers.is_empty();
         ReplicaEnd(if plain { url.into() } else { json!({ "url": url, "headers": headers }) })
+    }
+
+    fn brought(&self) -> Vec<String> {
+        self.brought.clone()
     }
 
     fn ready(&mut self) -> Local<'_, Result<(), TargetError>> {

@@ -138,7 +138,7 @@ impl Compared {
 }
 
 /// How many revisions of a document there have been up to this one.
-fn generation(document: &Replicated) -> u64 {
+pub(super) fn generation(document: &Replicated) -> u64 {
     let before_hash = document.rev.split('-').next().unwrap_or_default();
     before_hash.parse().unwrap_or(0)
 }

@@ -13,13 +13,14 @@ mod start;
 use super::{Observer, RunError, block_on};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{
-    Driver, Opening, ReplicationPhase, ReplicationState, Replicator, ServerFacts, TargetError,
-    scratch_name,
+    Driver, Opening, Replicated, ReplicationPhase, ReplicationState, Replicator, ServerFacts,
+    TargetError, scratch_name,
 };
 use crate::engine::Stop;
 use crate::measure::{EndToEnd, LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::{Link, Plan, ReplicatePlan};
 use beside::{Beside, FoundReplication};
+use compare::generation;
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -39,7 +40,8 @@ pub(super) struct Replicas {
 #[derive(Default)]
 struct State {
     found: Replication,
-    /// Which databases had anything before the run: documents or deletions.
+    /// Which databases had anything before the run: documents or deletions, but for what comes with
+    /// the plan.
     had_documents: Vec<bool>,
     /// The names of the requested replications, in the order of the links.
     jobs: Vec<String>,
@@ -101,9 +103,11 @@ impl Replicas {
         for link in self.plan.links() {
             self.connect(self.runner(link))?.ready().await?;
         }
+        // The first has them by now, and each may have them from an earlier run.
+        let brought = self.connect(0)?.brought();
         for place in 0..self.places.len() {
             let is_new = self.state.borrow().found.places[place].created;
-            let had_documents = !is_new && has_any(&mut *self.connect(place)?).await?;
+            let had_documents = !is_new && has_any(&mut *self.connect(place)?, &brought).await?;
             self.state.borrow_mut().had_documents.push(had_documents);
         }
         Ok(())
@@ -334,10 +338,21 @@ impl Replicas {
     }
 }
 
-/// Whether a database has documents, or deletions of some.
-async fn has_any(database: &mut dyn Replicator) -> Result<bool, TargetError> {
+/// Whether a database has documents, or deletions of some, other than those `brought` by the plan.
+async fn has_any(database: &mut dyn Replicator, brought: &[String]) -> Result<bool, TargetError> {
+    let is_brought = |it: &Replicated| {
+        let writes = brought.iter().filter(|id| **id == it.id).count() as u64;
+        // One with more revisions than that was written by others, too.
+        !it.deleted && (1..=writes).contains(&generation(it))
+    };
+    let mut ids = brought.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    let found = if ids.is_empty() { Vec::new() } else { database.find(&ids).await? };
+    let own = found.into_iter().flatten().filter(&is_brought).count() as u64;
     // PouchDB Server counts no deletions, but lists them.
-    Ok(database.count().await?.all() > 0 || !database.changed("").await?.documents.is_empty())
+    Ok(database.count().await?.all() > own
+        || !database.changed("").await?.documents.iter().all(is_brought))
 }
 
 /// Returns the reason something failed, or that it took too long.

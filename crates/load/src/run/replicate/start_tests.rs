@@ -143,6 +143,40 @@ fn an_existing_target_shows_others_only_if_it_had_something() {
     }
 }
 
+/// Design documents of the plan may be there from an earlier run, or from a moment ago.
+#[test]
+fn what_comes_with_the_plan_is_nothing_that_a_database_had_before() {
+    use MayShow::{Preferred, Same};
+    let app = json!({ "_id": "_design/app" });
+    let index = |name: &str| json!({ "index": { "fields": [name] }, "ddoc": "app", "name": name });
+    let indexes = json!([index("a"), index("b")]);
+    for (designs, id, rev, wanted) in [
+        (json!([app]), "_design/app", "1-x", Same),
+        (json!([]), "_design/app", "1-x", Preferred),
+        (json!([app]), "_design/other", "1-x", Preferred),
+        (json!([app]), "app", "1-x", Preferred),
+        // Others have written it as well.
+        (json!([app]), "_design/app", "2-x", Preferred),
+        // Two indexes in it are two writes.
+        (indexes.clone(), "_design/app", "2-x", Same),
+        (indexes, "_design/app", "3-x", Preferred),
+    ] {
+        for more in [false, true] {
+            let couch = Couch::start();
+            let _ = ["a", "b"].map(|name| couch.open(name));
+            couch.put("b", id, rev);
+            if more {
+                couch.delete("b", "gone", "2-x");
+            }
+            let mut spec = with_existing(&couch, &["a", "b"]);
+            spec.options.insert("ddocs".to_owned(), designs.clone());
+            let wanted = if more { Preferred } else { wanted };
+            let found = opened(&spec).may_show(link(0, 1));
+            assert_eq!(found, wanted, "{designs}: {id}, {rev}, more: {more}");
+        }
+    }
+}
+
 #[test]
 fn documents_of_several_databases_are_added_up() {
     let couch = Couch::start();
