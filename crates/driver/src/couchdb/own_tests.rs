@@ -47,11 +47,21 @@ async fn only_an_index_that_is_asked_as_it_is_may_be_outdated() {
 async fn a_document_is_looked_at_if_somebody_wants_to_and_copies_agree() {
     let other = r#"{"_id":"8","_rev":"1-abababababababababababababababab"}"#;
     let wrong = Err(Failure::WrongDocument);
+    let bulk_get = r#"=request POST _bulk_get {"docs":[{"id":"{{key}}"}]}"#;
+    let read = r#"{"results":[{"id":"7","docs":[
+        {"ok":{"_id":"7","_rev":"1-abababababababababababababababab"}}]}]}"#;
+    let half_read = r#"{"results":[{"id":"7","docs":[
+        {"ok":{"_id":"7","_rev":"1-abababababababababababababababab"}},
+        {"error":{"id":"7","rev":"2-a","error":"timeout","reason":"x"}}]}]}"#;
     for (number, (text, answer, looks, wanted)) in [
         ("=get", ("200 OK", other), false, Ok(0)),
         ("=get", ("200 OK", other), true, wrong),
         ("=get {{key}}?r=1", ("200 OK", other), true, Ok(0)),
         (r#"={"get":"","expect":{"status":404}}"#, MISSING, true, Ok(0)),
+        (bulk_get, ("200 OK", read), true, Ok(1)),
+        (bulk_get, ("200 OK", half_read), true, Err(Failure::ServerError)),
+        // Nobody wants to know which document it is.
+        (bulk_get, ("200 OK", half_read), false, Ok(0)),
     ]
     .into_iter()
     .enumerate()

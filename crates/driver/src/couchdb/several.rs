@@ -37,10 +37,11 @@ struct One<'a> {
     docs: Vec<FoundDoc<'a>>,
 }
 
+/// A leaf of a document, or why there is none.
 #[derive(Deserialize)]
-struct FoundDoc<'a> {
+pub(super) struct FoundDoc<'a> {
     #[serde(borrow)]
-    ok: Option<&'a RawValue>,
+    pub(super) ok: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<Why<'a>>,
 }
@@ -76,7 +77,7 @@ impl FoundDoc<'_> {
     }
 
     /// Why it has no text.
-    fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         let why = self.error.as_ref().and_then(|why| why.error.as_deref());
         if why == Some("not_found") { Failure::NotFound } else { Failure::ServerError }
     }
@@ -109,7 +110,8 @@ pub(super) fn read(
     Ok(())
 }
 
-fn winner<'d, 'a>(leaves: &'d [FoundDoc<'a>]) -> Option<&'d FoundDoc<'a>> {
+/// The leaf that is read: the winner, or one that could not be read, which may be the winner.
+pub(super) fn winner<'d, 'a>(leaves: &'d [FoundDoc<'a>]) -> Option<&'d FoundDoc<'a>> {
     match leaves {
         // Nearly always: no rank is needed.
         [only] => Some(only),

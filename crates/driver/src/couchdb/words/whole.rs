@@ -4,7 +4,8 @@
 //! in the rows of an index or a query come from one copy, which may lag behind an acknowledged
 //! write.
 
-use crate::couchdb::{Revision, leaf};
+use crate::couchdb::Revision;
+use crate::couchdb::several::{FoundDoc, winner};
 use crate::op::{Failure, Token};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,13 +23,7 @@ struct AskedDocument<'a> {
     #[serde(borrow, default)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
-    docs: Vec<Fetched<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Fetched<'a> {
-    #[serde(borrow, default)]
-    ok: Option<&'a RawValue>,
+    docs: Vec<FoundDoc<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +41,8 @@ type PlacedDocument = (Token, Range<usize>);
 /// of `_bulk_get`, which has all leaves of a document with conflicts: of these, it is the winner.
 ///
 /// # Errors
-/// [`Failure::WrongDocument`] if another one is where it should be.
+/// [`Failure::WrongDocument`] if another one is where it should be, [`Failure::ServerError`] if the
+/// server could not read it, or not all of its leaves: any of them may be the winner.
 pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<PlacedDocument>, Failure> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(None) };
     if let Some(document) = document(body, text) {
@@ -55,13 +51,12 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<PlacedD
     let Ok(BulkGetAnswer { results }) = serde_json::from_str(text) else { return Ok(None) };
     let of = |text: &RawValue| document(body, text.get())?.of(id);
     for AskedDocument { id: asked, docs } in &results {
-        let found = match &docs[..] {
-            [only] => only.ok,
-            leaves => leaves.iter().filter_map(|it| it.ok).max_by_key(|it| leaf::rank(it.get())),
-        };
-        match found.map(of) {
+        let Some(leaf) = winner(docs) else { continue };
+        let is_asked = asked.as_bytes() == id;
+        match leaf.ok.map(of) {
             Some(Some(found)) => return Ok(Some(found)),
-            Some(None) if asked.as_bytes() == id => return Err(Failure::WrongDocument),
+            Some(None) if is_asked => return Err(Failure::WrongDocument),
+            None if is_asked && leaf.failure() != Failure::NotFound => return Err(leaf.failure()),
             _ => {}
         }
     }
@@ -142,5 +137,36 @@ mod tests {
                 assert_eq!(&answer[place], wanted, "{answer}");
             }
         }
+    }
+
+    /// As in an audit: a leaf that was not read may be the winner, and one that is missing or
+    /// deleted is none.
+    #[test]
+    fn a_document_of_which_a_leaf_could_not_be_read_is_not_read() {
+        let rev = |number: u32| format!("{number}-{}", "0a".repeat(16));
+        let own = format!(r#"{{"ok":{{"_id":"b","_rev":"{}"}}}}"#, rev(2));
+        let gone = format!(r#"{{"ok":{{"_id":"b","_rev":"{}","_deleted":true}}}}"#, rev(3));
+        let [timeout, missing] = ["timeout", "not_found"]
+            .map(|error| format!(r#"{{"error":{{"id":"b","rev":"2-x","error":"{error}"}}}}"#));
+        let unnamed = r#"{"error":{"id":"b"}}"#.to_owned();
+        let found = |asked: &str, docs: &[&String]| {
+            let docs: Vec<&str> = docs.iter().map(|it| it.as_str()).collect();
+            let docs = docs.join(",");
+            let answer = format!(r#"{{"results":[{{"id":"{asked}","docs":[{docs}]}}]}}"#);
+            whole(answer.as_bytes(), b"b").map(|it| it.map(|(token, _)| token.number))
+        };
+        for unread in [&timeout, &unnamed] {
+            let docs: [&[&String]; 4] =
+                [&[&own, unread], &[unread, &own], &[unread], &[&missing, unread, &gone]];
+            for docs in docs {
+                assert_eq!(found("b", docs), Err(Failure::ServerError), "{docs:?}");
+            }
+            assert_eq!(found("a", &[unread]), Ok(None), "it is another document");
+        }
+        for docs in [[&own, &gone], [&gone, &own], [&own, &missing], [&missing, &own]] {
+            assert_eq!(found("b", &docs), Ok(Some(2)), "{docs:?}");
+        }
+        assert_eq!(found("b", &[&missing]), Ok(None));
+        assert_eq!(found("b", &[]), Ok(None));
     }
 }
