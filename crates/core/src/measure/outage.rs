@@ -13,7 +13,8 @@ use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Shorter times without success are just gaps between two operations.
+/// Shorter times without success are just gaps between two operations, and shorter times with
+/// successes are no recovery: a few stragglers do not make two outages of one.
 const LEAST_NS: Nanos = 10_000_000;
 /// This many gaps between operations without a success are no coincidence: if a server fails one
 /// operation in ten, four in a row fail once in 10,000.
@@ -259,11 +260,12 @@ impl OutageLog {
     }
 
     /// The outages of a stage that began at `start`, with `spans` as the times in which the server
-    /// was away, and `holding` as those in which the client held something up.
+    /// was away, and `holding` as those in which the client held something up. Moments in which
+    /// something succeeded do not divide an outage, but are not part of its length.
     pub fn finish(&self, start: Nanos, spans: &Spans, holding: &Spans) -> Outage {
         Outage {
             total_s: spans.without(holding).total_ns() as f64 / SECOND_NS as f64,
-            spans: spans.longest(start, MOST_LISTED),
+            spans: spans.joined(LEAST_NS).longest(start, MOST_LISTED),
             answered: self.answered,
             waits: (!self.waits.is_empty()).then(|| Latency::new(self.waits.clone())),
         }
@@ -274,7 +276,8 @@ impl OutageLog {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outage {
-    /// Their total length, in seconds, less the time for which the client held something up.
+    /// Their total length, in seconds, less the moments in which something succeeded, and the time
+    /// for which the client held something up.
     pub total_s: f64,
     /// The hundred longest, in chronological order.
     #[cfg_attr(feature = "schema", schemars(length(max = MOST_LISTED)))]
@@ -460,6 +463,41 @@ mod tests {
         let total_s = |gap_ms: u64| log.spans(gap_ms * MS).total_ns() as f64 / 1e9;
         assert!((total_s(135) - 0.405).abs() < 1e-6, "three gaps are none by chance");
         assert!(total_s(136) < 1e-9);
+    }
+
+    /// The outages listed, each with its start and length, and their total length, if the server
+    /// was away in these times; all in milliseconds.
+    fn listed(down_ms: &[(u64, u64)]) -> (Vec<(u64, u64)>, u64) {
+        let mut log = OutageLog::default();
+        down_ms.iter().for_each(|(from, to)| log.down.add(from * MS, to * MS));
+        let outage = finish(&log);
+        let ms = |seconds: f64| (seconds * 1e3).round() as u64;
+        let spans = outage.spans.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect();
+        (spans, ms(outage.total_s))
+    }
+
+    #[test]
+    fn a_few_stragglers_do_not_divide_an_outage() {
+        let killed = listed(&[(1_000, 1_015), (1_019, 1_200), (1_209, 1_500)]);
+        assert_eq!(killed, (vec![(1_000, 500)], 487), "the time of successes was served");
+        let flaps = listed(&[(1_000, 1_500), (2_500, 3_000), (4_000, 4_500)]);
+        assert_eq!(flaps, (vec![(1_000, 500), (2_500, 500), (4_000, 500)], 1_500));
+        let recovered = listed(&[(1_000, 1_200), (1_210, 1_500)]);
+        assert_eq!(recovered, (vec![(1_000, 200), (1_210, 290)], 490));
+        let gaps = listed(&[(1_000, 1_009), (1_011, 1_020), (1_022, 1_031)]);
+        assert_eq!(gaps, (Vec::new(), 0), "what is no outage by itself is none with others");
+    }
+
+    /// A server that keeps serving one request in five is not away all the time, also not after an
+    /// outage.
+    #[test]
+    fn nine_tenths_of_an_outage_are_without_success() {
+        let some = |from_ms: u64| move |i: u64| (from_ms + 20 * i, from_ms + 20 * i + 16);
+        let down: Vec<_> = (0..3).map(some(1_000)).collect();
+        assert_eq!(listed(&down), (vec![(1_000, 16), (1_020, 16), (1_040, 16)], 48));
+        let down: Vec<_> = [(1_000, 1_100)].into_iter().chain((0..7).map(some(1_104))).collect();
+        let spans = vec![(1_000, 200), (1_204, 16), (1_224, 16)];
+        assert_eq!(listed(&down), (spans, 100 + 7 * 16));
     }
 
     /// With three successes, then nothing.

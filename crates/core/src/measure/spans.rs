@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 const MOST: usize = 4_096;
 /// Spans closer than this are always merged.
 const CLOSE_NS: Nanos = 1_000_000;
+/// Spans are joined as long as the gaps take up at most one part in this many of the whole.
+const JOINED_PARTS: Nanos = 10;
 
 /// A span of a stage's time, in seconds from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -114,6 +116,31 @@ impl Spans {
     pub fn of_at_least(mut self, least_ns: Nanos) -> Self {
         self.spans.retain(|(from, to)| to - from >= least_ns);
         self
+    }
+
+    /// These spans, with those joined that are less than `gap_ns` apart, as long as nine tenths of
+    /// the whole are in them.
+    #[must_use]
+    pub fn joined(&self, gap_ns: Nanos) -> Self {
+        let mut joined: Vec<(Nanos, Nanos)> = Vec::with_capacity(self.spans.len());
+        // Of the last one.
+        let mut gaps_ns = 0;
+        for &(from, to) in &self.spans {
+            match joined.last_mut() {
+                Some((begin, end))
+                    if from - *end < gap_ns
+                        && (gaps_ns + from - *end) * JOINED_PARTS <= to - *begin =>
+                {
+                    gaps_ns += from - *end;
+                    *end = to;
+                }
+                _ => {
+                    gaps_ns = 0;
+                    joined.push((from, to));
+                }
+            }
+        }
+        Self { spans: joined, close_ns: self.close_ns }
     }
 
     /// The start and end of each, in order.

@@ -89,6 +89,9 @@ fn an_outage_is_not_divided_by_moments_in_which_the_client_was_late() {
     // Whether the server would have served anything in a longer pause is not known.
     let pause = outage(&[(2_000, 2_600)], &[(2_200, 2_250)]);
     assert_eq!((spans(&pause), ms(pause.total_s)), (vec![(2_000, 200), (2_250, 350)], 550));
+    // So do moments in which something was served, by a straggler.
+    let stragglers = outage(&[(2_000, 2_400), (2_403, 2_803)], &[]);
+    assert_eq!((spans(&stragglers), ms(stragglers.total_s)), (vec![(2_000, 803)], 800));
     // Something was served in between.
     let two = outage(&[(2_000, 2_400), (2_450, 2_850)], &[]);
     assert_eq!((spans(&two), ms(two.total_s)), (vec![(2_000, 400), (2_450, 400)], 800));
