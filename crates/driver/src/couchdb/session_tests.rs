@@ -378,6 +378,9 @@ async fn a_write_is_unsettled_while_the_server_is_asked_what_became_of_it() {
     };
     assert_eq!(unsettled.writes, 1);
     assert!(unsettled.until > began, "{unsettled:?}");
+    // An agent that is stuck is given up only after that.
+    let latest = clock.now() + session.connection.timeout_ns();
+    assert!(unsettled.until <= latest, "{unsettled:?}");
     assert_eq!(target.unsettled().writes, 0, "nobody asks any more");
 }
 
