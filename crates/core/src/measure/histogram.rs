@@ -27,6 +27,9 @@ const V2_HEAD: u64 = 40;
 /// An upper bound for the encoded counts of a histogram: with three digits up to 2^64, 9 bytes
 /// each.
 const MOST_BYTES: u64 = 1 << 20;
+/// More samples than a run has: a million a second take nine years. The encoding has no room for
+/// counts of more than 63 bits, not even for those of a sum.
+const MOST_SAMPLES: u64 = 1 << 48;
 
 /// A mergeable record of durations.
 #[derive(Clone, PartialEq)]
@@ -172,13 +175,17 @@ impl Histogram {
     /// Reads what [`Histogram::encode`] wrote.
     ///
     /// # Errors
-    /// Returns an error if the text is not base64 or not a V2-deflate histogram.
+    /// Returns an error if the text is not base64 or not a V2-deflate histogram, or if it claims
+    /// more than a run can have.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
         let plain = inflated(&bytes).map_err(HistogramError)?;
         let mut inner = Deserializer::new()
             .deserialize(&mut plain.as_slice())
-            .map_err(|error| HistogramError(format!("{error:?}")))?;
+            .map_err(|error| HistogramError(error.to_string()))?;
+        if inner.len() > MOST_SAMPLES {
+            return Err(HistogramError("more samples than a run can have".to_owned()));
+        }
         inner.auto(true);
         Ok(Self(inner))
     }
@@ -349,6 +356,10 @@ impl<'de> Deserialize<'de> for Histogram {
         Self::decode(&text).map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+#[path = "histogram_file_tests.rs"]
+mod file_tests;
 
 #[cfg(test)]
 mod tests {
