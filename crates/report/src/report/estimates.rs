@@ -214,5 +214,28 @@ mod tests {
         let (quarter, more) = (250_000_000, 1_250_000_000);
         assert_eq!(said(90, -160.0, Per::Gb, quarter), "p50 −40.0 % of its mean over 90 s");
         assert_eq!(said(30, -60.0, Per::Gb, more), "p50 −60.0 % per GB");
+        assert_eq!(said(30, -60.0, Per::Gb, 1_000_000_000), "p50 −60.0 % per GB");
+    }
+
+    #[test]
+    fn a_trend_is_over_the_time_and_the_growth_after_the_warm_up() {
+        let mut stage = with(Intervals::default());
+        let size = |at_s: u32, bytes: u64| SizePoint {
+            at_s: f64::from(at_s),
+            file_bytes: Some(bytes),
+            ..SizePoint::default()
+        };
+        let sizes = vec![size(0, 1_000_000), size(40, 600_000_000), size(80, 1_100_000_000)];
+        stage.growth = Some(Growth { sizes, ..Growth::default() });
+        let estimates = stage.estimates.as_mut().unwrap();
+        (estimates.over_s, estimates.steady_from_s) = (80, Some(40));
+        let trend = |per| Trend { of: Trending::P50, percent: -60.0, per };
+        estimates.trends = vec![trend(Per::Minute), trend(Per::Gb)];
+        let words = [
+            "the first 40 s are warm-up",
+            "p50 −40.0 % of its mean over 40 s",
+            "p50 −30.0 % of its mean over 40 s",
+        ];
+        assert_eq!(steadiness(&stage), words);
     }
 }

@@ -284,3 +284,33 @@ fn an_audit_counts_documents_that_were_or_may_have_been_written() {
     assert_eq!(words(115, 0).as_deref(), Some("1,035 documents, all as acknowledged"));
     assert_eq!(words(115, 3).as_deref(), Some("1,035 documents, of which 3 lost"));
 }
+
+#[test]
+fn an_audit_says_what_became_of_writes_that_were_not_acknowledged() {
+    let words = |failed: [u64; 2], unanswered: [u64; 2]| {
+        let ([failed_carried_out, failed_not_carried_out], [carried_out, not_carried_out]) =
+            (failed, unanswered);
+        let wire = Wire {
+            failed_carried_out,
+            failed_not_carried_out,
+            carried_out,
+            not_carried_out,
+            ..Wire::default()
+        };
+        let (requests, ok) = (1_150, 1_150);
+        let part = KindInterval { requests, ok, wire, ..KindInterval::default() };
+        let stage = fixture::stage("audit", vec![(0, OpKind::Verify, part)]);
+        let words = audit_words(&record(&[], |it| it.stages = vec![stage])).expect("an audit");
+        words
+            .strip_prefix("1,150 documents, all as acknowledged")
+            .expect("nothing is wrong")
+            .to_owned()
+    };
+    assert_eq!(words([0, 0], [0, 0]), "");
+    let (all, one) = ("; unanswered: 15, of which 15 were", "; unanswered: 15, of which 1 was");
+    assert_eq!(words([0, 0], [15, 0]), format!("{all} carried out"));
+    assert_eq!(words([0, 0], [1, 14]), format!("{one} carried out"));
+    let failed = "; failed: 10,500, of which 220 were carried out";
+    let none = "; unanswered: 2, of which 0 were carried out";
+    assert_eq!(words([220, 10_280], [0, 2]), format!("{failed}{none}"));
+}

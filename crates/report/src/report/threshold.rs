@@ -251,6 +251,34 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_compared_with_the_baseline_is_not_called_missed() {
+        let expression: Threshold = "p99 > 1s".parse().expect("a threshold");
+        let said = |value: Option<f64>, problem: Option<&str>, broken: bool| {
+            let mut record = fixture::record(&[]);
+            record.regressions = vec![Regression {
+                metric: expression.quantity(),
+                unit: Unit::Us,
+                value,
+                baseline: Some(2_000.0),
+                runs: 5,
+                change: None,
+                low: None,
+                high: None,
+                verdict: Standing::CannotTell,
+                broken,
+                problem: problem.map(str::to_owned),
+            }];
+            let missed = missed_lines(&record).len();
+            (threshold_lines(&record).pop().expect("a requirement"), missed)
+        };
+        let wanted = "p99 ≤ baseline 2.00 ms + 0 %";
+        let few = format!("✗ {wanted}: cannot be judged: too few samples");
+        assert_eq!(said(None, Some("too few samples"), true), (few, 1));
+        assert_eq!(said(Some(3_000.0), None, true), (format!("✗ {wanted}: missed, 3.00 ms"), 1));
+        assert_eq!(said(Some(2_010.0), None, false), (format!("✓ {wanted}: met, 2.01 ms"), 0));
+    }
+
+    #[test]
     fn what_is_missed_is_said_in_few_words() {
         let record = fixture::record(&["read.max > 1ms", "update.p99 > 1s"]);
         let words: Vec<_> = requirements(&record).map(|it| it.missed_words()).collect();

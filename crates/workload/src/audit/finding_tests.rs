@@ -133,3 +133,50 @@ fn what_was_refused_or_not_sent_after_all_was_never_written() {
         assert_eq!(lane.unconfirmed(), never);
     }
 }
+
+/// Of documents that are requested at once, what is reported of each stays with it.
+#[test]
+fn of_several_documents_each_that_was_never_written_is_reported() {
+    let mut ledger = Ledger::default();
+    for (key, fate) in [(3, Acknowledged), (4, Refused), (5, Acknowledged)] {
+        let note = |fate| JournalEntry { key, act: Act::Write, fate, version: 0, token: token(1) };
+        ledger.add(&note(Sent), false);
+        ledger.add(&note(fate), false);
+    }
+    let pages = ledger.part(0, 1);
+    let original = Box::new(FromSchemas::new(Arc::new(documents())));
+    let mut lane = Audit::new(original, true, Arc::new(ledger), pages).several(true, None);
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("a page");
+    assert_eq!((op.key, op.documents), (3, 3));
+    let (text, first) = ([stored_as(3), stored_as(5)].concat(), stored_as(3).len());
+    let places = [0..first, 0..0, first..text.len()];
+    let rows = [Ok(token(1)), Err(Failure::NotFound), Ok(token(1))];
+    let document = Some(&text[..]);
+    let answered = Answered { rows: &rows, document, places: &places, ..Answered::default() };
+    assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
+    for never in [None, Some(Unconfirmed::NeverWritten), None] {
+        assert_eq!((lane.compared(), lane.unconfirmed()), (Some(Ok(())), never));
+    }
+    assert_eq!(lane.compared(), None);
+}
+
+#[test]
+fn what_was_never_written_is_reported_of_an_index_unless_its_rows_are_wrong() {
+    let (refused, written) = ([write(Sent, 0), write(Refused, 0)], [write(Acknowledged, 0)]);
+    let never = Some(Unconfirmed::NeverWritten);
+    for (entries, listed, judged, unconfirmed) in [
+        (&refused[..], "[]", Ok(()), never),
+        (&refused[..], r#"["17","17"]"#, Err(Failure::Extra), None),
+        (&written[..], r#"["17"]"#, Ok(()), None),
+        (&written[..], "[]", Err(Failure::Lost), None),
+    ] {
+        let lane = Audit { pages: Vec::new(), ..lane(entries, false) };
+        let mut lane = lane.and_indexes(vec![(0, "app/by".to_owned())]);
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("an index");
+        let document = Some(listed.as_bytes());
+        let answered = Answered { document, ..Answered::default() };
+        assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
+        let found = (lane.compared(), lane.unconfirmed());
+        assert_eq!(found, (Some(judged), unconfirmed), "{entries:?} {listed}");
+    }
+}

@@ -339,6 +339,24 @@ mod tests {
     }
 
     #[test]
+    fn the_header_and_names_that_fit_keep_their_start() {
+        let rows = [
+            cells(&["the name of it", "n"]),
+            cells(&["_changes at 10.0.0.1:5984", "1"]),
+            cells(&["_changes at 10.0.0.1:6984", "1"]),
+            // Exactly as wide as there is room.
+            cells(&["_changes 11", "1"]),
+        ];
+        let lines = [
+            "  the name o…  n\n",
+            "  …0.0.1:5984  1\n",
+            "  …0.0.1:6984  1\n",
+            "  _changes 11  1\n",
+        ];
+        assert_eq!(sheet(16, |it| it.table(&rows, &[])), lines.concat());
+    }
+
+    #[test]
     fn colors_take_no_room() {
         let look = Look { color: true, width: 12, ..Look::default() };
         let mut sheet = Sheet::new(look);
