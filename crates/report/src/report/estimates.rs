@@ -62,7 +62,8 @@ pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
 }
 
 /// A trend in words, such as `throughput −1.8 % per GB`. If less than such a unit was measured, it
-/// is the change over that time: per minute, it could be a fall of more than 100 %.
+/// is the change over that time. So is a fall of 100 % or more: nothing falls by that each minute,
+/// but by that part of its mean it can, as the mean lies between its beginning and its end.
 fn trend(trend: &Trend, estimates: &Estimates, growth: Option<&Growth>) -> String {
     let name = match trend.of {
         Trending::Throughput => "throughput",
@@ -75,7 +76,7 @@ fn trend(trend: &Trend, estimates: &Estimates, growth: Option<&Growth>) -> Strin
         Per::Gb => ("GB", growth.map_or(1.0, |it| grew(it) / 1e9)),
         Per::Minute => ("minute", f64::from(over_s) / 60.0),
     };
-    let (percent, what) = if units < 1.0 {
+    let (percent, what) = if units < 1.0 || trend.percent <= -100.0 {
         (trend.percent * units, format!("of its mean over {over_s} s"))
     } else {
         (trend.percent, format!("per {per}"))
@@ -215,6 +216,11 @@ mod tests {
         assert_eq!(said(90, -160.0, Per::Gb, quarter), "p50 −40.0 % of its mean over 90 s");
         assert_eq!(said(30, -60.0, Per::Gb, more), "p50 −60.0 % per GB");
         assert_eq!(said(30, -60.0, Per::Gb, 1_000_000_000), "p50 −60.0 % per GB");
+        // What falls by 20 % of its mean every ten seconds may last for more than a minute.
+        assert_eq!(said(75, -120.0, minute, 0), "p50 −150.0 % of its mean over 75 s");
+        assert_eq!(said(75, -100.0, minute, 0), "p50 −125.0 % of its mean over 75 s");
+        assert_eq!(said(75, -99.0, minute, 0), "p50 −99.0 % per minute");
+        assert_eq!(said(75, 120.0, minute, 0), "p50 +120.0 % per minute");
     }
 
     #[test]
