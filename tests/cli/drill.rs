@@ -10,7 +10,7 @@ use springload::embedded::{NodeState, Options, StandIn};
 use crate::nodes::cluster;
 use crate::servers::Server;
 use crate::servers::process::{Process, free_ports};
-use crate::springload::{BINARY, Finished, Run, number, springload};
+use crate::springload::{BINARY, Finished, Run, measure, number, springload};
 
 /// A short drill whose verdict does not depend on how busy this machine is.
 pub(crate) const SHORT: [&str; 16] = [
@@ -149,6 +149,22 @@ fn commands_that_do_nothing_break_nothing() {
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(run.stages().all(|it| it["name"] != "audit"));
     assert!(run.stdout.contains("none failed while broken · "), "{}", run.stdout);
+    assert!(!run.full_report().contains("not this run's"), "{}", run.full_report());
+}
+
+#[test]
+fn requests_of_others_are_found_in_a_drill_as_well() {
+    let server = Server::stand_in(Options::default());
+    let run = Run::of(&["drill", &server.url, "--no-audit"]).args(&SHORT).args(&FOR);
+    let run = run.args(&["--stop", "true", "--start", "true"]).start();
+    let requests = || server.as_stand_in().expect("a stand-in").counters().requests;
+    while requests() < 100 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let others = ["run", &server.url, "--docs", "40", "--mix", "read=1", "-c", "2", "-n", "900"];
+    measure([&others[..], &["--no-observe"]].concat());
+    let report = run.finish().full_report();
+    assert!(report.contains("% of this server's requests were not this run's"), "{report}");
 }
 
 #[test]

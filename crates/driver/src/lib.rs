@@ -4,6 +4,7 @@
 
 mod address;
 mod asked;
+mod beside;
 mod binding;
 mod call;
 mod card;
@@ -52,6 +53,7 @@ list::drivers! {
 
 pub use address::with_scheme;
 pub use asked::{Auth, Existing, TargetAsked};
+pub use beside::SentBeside;
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 pub use card::{Card, ONLY_TABLE};
 pub use compaction::CompactionPlan;

@@ -5,7 +5,7 @@ use crate::http1::Watcher;
 use crate::net::EndpointError;
 use crate::op::{grouped, plain};
 use crate::words::OperationPlan;
-use crate::{Nouns, OpenShards};
+use crate::{Nouns, OpenShards, SentBeside};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub struct Opening {
     pub max_answer: u64,
     /// What is to be looked for, if an earlier run is audited.
     pub acknowledged: Option<Acknowledged>,
+    /// Counts the administrative requests, if the driver can.
+    pub beside: SentBeside,
     /// Receives each HTTP exchange, if exchanges are to be shown.
     pub exchanges: Option<Watcher>,
     /// Receives the line of each operation, if operations are to be shown.

@@ -93,6 +93,19 @@ impl Served {
             }
         }
     }
+
+    /// Takes away requests that are counted elsewhere.
+    pub fn take(&mut self, other: &Self) {
+        for (all, part) in
+            [(&mut self.methods, &other.methods), (&mut self.statuses, &other.statuses)]
+        {
+            for (name, count) in part {
+                if let Some(known) = all.get_mut(name) {
+                    *known = known.saturating_sub(*count);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -128,5 +141,10 @@ mod tests {
         let mut sum = more.clone();
         sum.add(&more);
         assert_eq!((sum.methods["GET"], sum.statuses["200"]), (12, 12));
+        // More than there is leaves nothing, and what is not there stays away.
+        sum.take(&served(5, 1));
+        assert_eq!((sum.requests(), sum.statuses["200"], sum.methods.len()), (7, 7, 1));
+        sum.take(&served(8, 0));
+        assert_eq!((sum.requests(), sum.statuses["200"]), (0, 0));
     }
 }

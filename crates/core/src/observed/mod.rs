@@ -61,7 +61,8 @@ pub struct Source {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<Table>,
     /// The requests that it counted between its first and last response, without springload's own
-    /// polls; `None` if it does not count requests, or was restarted in between.
+    /// polls and the administrative requests of a drill; `None` if it does not count requests, or
+    /// was restarted in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
     /// What it evicted between its first and last response; absent if it evicted nothing, does not

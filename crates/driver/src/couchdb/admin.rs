@@ -1,6 +1,7 @@
 //! Requests before and after the stages: log in, look up, create, remove, fetch.
 
 use super::credentials::Credentials;
+use crate::SentBeside;
 use crate::clock::Clock;
 use crate::http1::{Connection, Request};
 use crate::login::{CHECK_LOG_IN, GIVE_PASSWORD, LOG_IN};
@@ -71,6 +72,8 @@ pub struct Admin {
     credentials: Credentials,
     kept_open: bool,
     timeout_ns: u64,
+    /// Counts its requests.
+    beside: SentBeside,
 }
 
 /// A status and a JSON body; `Null` if the body is not JSON.
@@ -89,13 +92,19 @@ impl Admin {
             credentials,
             kept_open: false,
             timeout_ns,
+            beside: SentBeside::default(),
         }
     }
 
     /// Another administration of the same server with the same log-in, on connections of its own.
     pub(super) fn again(&self) -> Self {
         let again = Self::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
-        again.with_lines(&self.lines)
+        again.with_lines(&self.lines).counted_in(&self.beside)
+    }
+
+    /// The same, with its requests counted there.
+    pub(super) fn counted_in(self, beside: &SentBeside) -> Self {
+        Self { beside: beside.clone(), ..self }
     }
 
     /// The same for requests in a single runtime, which share a connection.
@@ -185,6 +194,7 @@ impl Admin {
         };
         let failure = match answer {
             Ok(answer) => {
+                self.beside.count(&self.server, method, answer.status);
                 // The server sends a new cookie before the old one expires.
                 if let Some(cookie) = self.connection.set_cookie() {
                     self.credentials.renew(cookie);

@@ -227,7 +227,7 @@ pub(super) async fn enter(
     let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };
     let timeout_ns = opening.timeout_ns.min(patience_ns);
     let mut admin = Admin::new(&endpoint, plan.credentials(node), timeout_ns);
-    admin = admin.with_lines(&bare.lines);
+    admin = admin.with_lines(&bare.lines).counted_in(&opening.beside);
     let welcome = match admin.welcome().await {
         Ok(welcome) => welcome,
         Err(error @ AdminError::Unreachable { .. }) if several => return Ok((admin, Err(error))),

@@ -100,17 +100,13 @@ fn more(these: &BTreeMap<String, u64>, others: &BTreeMap<String, u64>) -> BTreeM
 impl RunRecord {
     /// What the server's own count of requests shows. `None`: it was not requested; the server or a
     /// node was restarted or did not respond at the end; or the run sent requests that it does not
-    /// count itself, such as those for metrics, a compaction or a drill.
+    /// count itself, such as those for metrics or for a compaction.
     pub fn counted(&self) -> Option<Counted> {
         let observed = self.observed.as_ref()?;
         let target = &self.plan.target;
         let compaction = target.compaction() != CompactionPlan::Auto;
         let many = target.databases().is_some_and(|it| it.spread.count > MANY);
-        // A node's mode is read and set, and before its own audit each node is asked whether it can
-        // be used, until it can, with a log-in each time.
-        let drilled = self.plan.drill.is_some();
-        let beside =
-            self.plan.fill.growth || self.plan.probe.is_some() || compaction || many || drilled;
+        let beside = self.plan.fill.growth || self.plan.probe.is_some() || compaction || many;
         // Servers that replicate send each other requests.
         let others = self.plan.follow.is_some() || self.plan.replication.is_some();
         if beside || others || self.partial {
@@ -242,7 +238,7 @@ mod tests {
             });
             it.plan.drill = Some(serde_json::from_value(plan).expect("a drill"));
         };
-        assert!(!counted(&drill));
+        assert!(counted(&drill), "its own requests were taken away");
         let follow = |it: &mut RunRecord| {
             let plan = serde_json::json!({ "followers": 1 });
             it.plan.follow = Some(serde_json::from_value(plan).expect("followers"));

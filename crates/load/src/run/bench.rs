@@ -3,7 +3,7 @@
 use super::observe::Observing;
 use super::replicate::Replicas;
 use crate::clock::Nanos;
-use crate::driver::{Driver, FollowPlan};
+use crate::driver::{Driver, FollowPlan, SentBeside};
 use crate::engine::{Deal, Patience, Stop};
 use crate::journal::Journal;
 use crate::net::Relay;
@@ -48,6 +48,8 @@ pub(super) struct Bench<'a> {
     pub(super) replicas: Option<Replicas>,
     /// The relay through which the load reaches one of the nodes, if a drill cuts that node off.
     pub(super) relay: Option<Relay>,
+    /// Counts the requests of a drill while the servers are observed.
+    pub(super) beside: SentBeside,
     /// The record of the stages that have ended, once another one is running.
     pub(super) ended: RefCell<Option<RunRecord>>,
 }
@@ -75,6 +77,7 @@ impl<'a> Bench<'a> {
             observing: None,
             replicas: None,
             relay: None,
+            beside: SentBeside::default(),
             ended: RefCell::default(),
         }
     }

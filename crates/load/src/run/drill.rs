@@ -10,7 +10,7 @@ use super::lanes::Connections;
 use super::said::Said;
 use super::{Observer, RunError, block_on, pause};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Detour, Driver, Opening, TargetError};
+use crate::driver::{Detour, Driver, Opening, SentBeside, TargetError};
 use crate::engine::{Start, Stop, StopReason};
 use crate::measure::{Series, Totals};
 use crate::net::{Cutter, Relay, addresses};
@@ -54,6 +54,7 @@ impl Drilling {
             plan: plan.clone(),
             target: bench.plan.target.clone(),
             max_answer: bench.plan.max_answer,
+            beside: bench.beside.clone(),
             cutter: bench.relay.as_ref().map(Relay::cutter),
             start: start.clone(),
             over: over.clone(),
@@ -88,6 +89,8 @@ struct DrillWork {
     plan: DrillPlan,
     target: TargetPlan,
     max_answer: u64,
+    /// Counts its requests.
+    beside: SentBeside,
     /// Cuts the path to a node, if that is what the drill breaks.
     cutter: Option<Cutter>,
     start: Arc<Start>,
@@ -237,7 +240,8 @@ impl DrillWork {
     /// Puts a node into maintenance mode or, retrying if necessary, back into its previous mode.
     fn maintain(&self, act: Act, node: usize, mode: &mut Mode) -> Result<(), Undone> {
         let timeout_ns = self.plan.times.limit_ns;
-        let opening = Opening { timeout_ns, max_answer: self.max_answer, ..Opening::default() };
+        let (max_answer, beside) = (self.max_answer, self.beside.clone());
+        let opening = Opening { timeout_ns, max_answer, beside, ..Opening::default() };
         let set = |to: Option<&str>| {
             self.runtime.block_on(self.target.maintain(&opening, node, to)).map_err(|error| {
                 Undone { problem: format!("--maintenance: {error}"), output: None }
@@ -364,8 +368,9 @@ pub(super) fn audit_through(
 
 /// The node once it can be used, or the reason it cannot.
 fn opened(bench: &Bench<'_>, plan: &TargetPlan) -> Result<Result<Driver, String>, RunError> {
-    let timeout_ns = bench.plan.timeout_ns;
-    let opening = Opening { timeout_ns, max_answer: bench.plan.max_answer, ..Opening::default() };
+    let (timeout_ns, max_answer) = (bench.plan.timeout_ns, bench.plan.max_answer);
+    let beside = bench.beside.clone();
+    let opening = Opening { timeout_ns, max_answer, beside, ..Opening::default() };
     let clock = Clock::system();
     let until = clock.now().saturating_add(bench.plan.patience_ns());
     let opening = async {

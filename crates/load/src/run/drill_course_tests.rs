@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clock::wall_ns;
+use crate::measure::Served;
 use crate::op::OpKind;
 use crate::plan::{DrillSpec, PlanSpec, SchemaPlan};
 use crate::record::ServerRecord;
@@ -177,6 +178,12 @@ fn answer(mut stream: TcpStream, answers: Answers, asked: &AskedModes) {
 
 /// The steps of a drill that puts this node into maintenance mode, and what the node was asked.
 fn maintained(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], AskedModes) {
+    let (steps, asked, _) = counted(answers, limit_ns);
+    (steps, asked)
+}
+
+/// The same with the requests that the drill has counted.
+fn counted(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], AskedModes, Served) {
     let (url, asked) = node(answers);
     let (mut work, _news) = work(Breaks::Maintenance { node: 0, url: url.clone() }, limit_ns);
     let target = serde_json::json!({
@@ -184,7 +191,9 @@ fn maintained(answers: Answers, limit_ns: Nanos) -> ([DrillStep; 2], AskedModes)
         "database": {"kind": "existing", "name": "db"},
     });
     work.target = serde_json::from_value(target).unwrap();
-    (steps(work.carry_out()), asked)
+    let beside = work.beside.clone();
+    let steps = steps(work.carry_out());
+    (steps, asked, beside.to(url.trim_start_matches("http://")))
 }
 
 #[test]
@@ -224,6 +233,25 @@ fn a_node_gets_back_the_mode_that_it_had() {
     }
 }
 
+/// The node counts them like those of the load.
+#[test]
+fn the_requests_of_a_drill_are_counted_if_they_were_answered() {
+    const SET: Answers = &[(404, "{}"), (200, r#""""#), (500, "{}"), (200, r#""true""#)];
+    let ([_, start], _, sent) = counted(SET, 60 * SECOND_NS);
+    assert_eq!(start.problem, None);
+    let methods = [("GET", 5), ("PUT", 1), ("DELETE", 2)].map(|(it, n)| (it.to_owned(), n));
+    assert_eq!(sent.methods, methods.into());
+    let statuses = [("200", 6), ("404", 1), ("500", 1)].map(|(it, n)| (it.to_owned(), n));
+    assert_eq!(sent.statuses, statuses.into());
+    // Nothing listens there.
+    let url = "http://127.0.0.1:1".to_owned();
+    let (away, _news) = work(Breaks::Maintenance { node: 0, url }, SECOND_NS);
+    let beside = away.beside.clone();
+    let [stop, _] = steps(away.carry_out());
+    assert!(stop.problem.is_some());
+    assert_eq!(beside.to("127.0.0.1:1"), Served::default());
+}
+
 #[test]
 fn a_node_that_is_in_another_mode_already_is_left_alone() {
     let ([stop, start], asked) = maintained(&[(200, r#""nolb""#)], 60 * SECOND_NS);
@@ -251,6 +279,8 @@ struct Audited {
     unasked: Option<String>,
     began_s: f64,
     nodes: usize,
+    /// How many requests it answered before the audit.
+    asked_before: u64,
 }
 
 /// What becomes of a node before it is asked.
@@ -310,6 +340,7 @@ fn audited(give_up_ns: Nanos, fate: Fate) -> Audited {
         unasked: audit.unasked.clone(),
         began_s: audit.began_s,
         nodes: audit.nodes.len(),
+        asked_before: bench.beside.to(urls[1].trim_start_matches("http://")).requests(),
     }
 }
 
@@ -321,6 +352,8 @@ fn a_node_that_is_there_or_comes_back_is_audited() {
         assert_eq!((found.verified, found.wrong, found.unasked), (60, 0, None));
         assert!(found.began_s >= 5.0, "{}", found.began_s);
         assert_eq!(found.nodes, 0, "there is nothing to compare");
+        // Its welcome, and the database.
+        assert_eq!(found.asked_before, 2);
     }
 }
 
@@ -331,4 +364,5 @@ fn a_node_that_stays_away_is_not_audited_and_the_record_says_so() {
     let why = away.unasked.expect("it is away");
     assert!(why.starts_with("nothing could be asked of http://127.0.0.1:"), "{why}");
     assert!(away.began_s >= 5.0, "{}", away.began_s);
+    assert_eq!(away.asked_before, 0);
 }

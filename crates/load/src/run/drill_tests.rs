@@ -19,6 +19,7 @@ fn work(breaks: Breaks, limit_ns: Nanos) -> (DrillWork, Receiver<String>) {
         plan: DrillPlan { breaks, times },
         target: serde_json::from_value(target).unwrap(),
         max_answer: 1_000,
+        beside: SentBeside::default(),
         cutter: None,
         start: Arc::new(Start::made(Clock::system().now())),
         over: Arc::default(),

@@ -328,6 +328,9 @@ fn end_beside(
         return result;
     }
     record.observed = bench.observing.take().and_then(Observing::finish);
+    if let Some(observed) = &mut record.observed {
+        bench.beside.take_from(observed);
+    }
     let Some(replicas) = &bench.replicas else { return result };
     let finished = replicas.finish(bench.stop).map(|found| record.replication = Some(found));
     result.and(finished)
