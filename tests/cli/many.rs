@@ -184,7 +184,7 @@ fn what_is_about_one_database_is_refused_with_both_flags() {
         (&["--ddocs", ddocs], &["--ddocs: ", "--databases 9"]),
         (&["--audit", "--audit-view", "a/b"], &["--audit-view: ", "--databases 9"]),
         (&["--docs", "8"], &["--databases: 8 documents", "too few for 9", "--databases 8"]),
-        (&["--docs", "90", "--batch", "20"], &["--databases: 90 documents", "--batch 10 or less"]),
+        (&["--docs", "90", "--batch", "20"], &["--databases: 90 documents", "--batch 11 or less"]),
     ] {
         let run = run(&server.url, "9", &[&["-n", "9"], flags].concat());
         run.refused(2, words);

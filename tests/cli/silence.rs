@@ -37,7 +37,7 @@ fn requests_of_a_fill_have_as_many_documents_as_asked_for() {
 
 #[test]
 fn a_batch_that_leaves_connections_idle_is_refused() {
-    let words = ["--batch: ", "4 requests of 250", "; give --docs 1001 or more, --batch 200 or"];
+    let words = ["--batch: ", "4 requests of 250", "; give --docs 1001 or more, --batch 249 or"];
     measure(["run", "-c=5", "--docs=1k", "--batch=250"]).refused(2, &words);
     let sweep = ["sweep", "-L", "batch=10,1000", "-c=16", "--docs=4k", "--ops=0"];
     springload(sweep).refused(2, &["--batch: ", "4 requests of 1000"]);

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The most documents: at 32 bytes each in memory, no client could hold more.
-pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
+pub const MOST_DOCUMENTS: u64 = 10_000_000_000;
 /// The most documents in one request.
 pub(super) const MOST_BATCH: u64 = 1_000_000;
 

@@ -30,7 +30,7 @@ pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use databases::{create_databases, delete_databases};
-pub use demand::{Demand, DocumentsAsked, Due, Offer, RunAsked, Step};
+pub use demand::{Demand, DocumentsAsked, Due, MOST_DOCUMENTS, Offer, RunAsked, Step};
 pub use erased::WorkloadFor;
 pub use index::build_indexes;
 pub use live::{Doubt, Live, LiveEntry};

@@ -2,6 +2,7 @@
 
 mod address;
 pub(in crate::cli) mod agents;
+pub(in crate::cli) mod batch;
 mod bearer;
 pub(in crate::cli) mod checks;
 pub(in crate::cli) mod client;

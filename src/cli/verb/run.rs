@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb, VerbEntry};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::batch::{Batched, batch_of_many, default_batch};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for};
@@ -162,29 +163,6 @@ const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
         CompactionPlan::Force,
     ),
 ];
-
-/// The default limit on documents of a fill in flight. A small CouchDB stores about 2,000 per
-/// second, so this many take about 3 s, a tenth of the timeout.
-const MOST_AT_ONCE: u64 = 5_000;
-/// The default limit on documents in one request: larger requests gain little.
-const MOST_IN_REQUEST: u64 = 1_000;
-
-/// The default batch size: no more than a small server answers well within the timeout, and no more
-/// than each connection has to insert.
-pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
-    let connections = connections.max(1);
-    let each = documents.div_ceil(connections);
-    // Rounded up, it can leave connections without a request.
-    let is_enough = each == 0 || documents.div_ceil(each) >= connections;
-    let each = if is_enough { each } else { documents / connections };
-    (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
-}
-
-/// The same with several databases, so that each gets as many requests as the others.
-fn batch_of_many(usual: u64, documents: u64, databases: u64) -> u64 {
-    let each = (documents / databases.max(1)).max(1);
-    each / each.div_ceil(usual)
-}
 
 /// The names of workloads, with descriptions.
 fn workloads() -> PossibleValuesParser {
@@ -404,23 +382,11 @@ impl Settings {
         mistakes
     }
 
-    /// Refuses a batch size that leaves connections without a request.
+    /// The mistake of a batch size that leaves connections without a request.
     fn batch_mistake(&self) -> Option<Invalid> {
-        let (batch, docs, connections) = (self.batch?, self.docs.most(), self.connections.first());
-        let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
-        if batch == 1 || requests == 0 || requests >= connections {
-            return None;
-        }
-        let problem = format!(
-            "{docs} documents are only {requests} requests of {batch}, too few for {connections} \
-             connections"
-        );
-        let cure = format!(
-            "give --docs {} or more, --batch {} or less, or --connections {requests}",
-            (connections - 1).saturating_mul(batch).saturating_add(1),
-            (docs / connections).max(1),
-        );
-        Some(Invalid::new("--batch", problem, cure))
+        let (documents, connections) = (self.docs.most(), self.connections.first());
+        let threads = self.threads;
+        self.batch.and_then(|batch| Batched { batch, documents, connections, threads }.mistake())
     }
 
     /// Documents in one bulk request.
@@ -493,7 +459,3 @@ impl Settings {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "run_tests.rs"]
-mod tests;

@@ -130,10 +130,32 @@ fn too_few(Fill { documents, batch, .. }: Fill, spread: Spread) -> Option<Invali
          databases"
     );
     let least = (count - 1).saturating_mul(batch.into()).saturating_add(1);
-    let smaller = match documents / count {
-        0 => String::new(),
-        batch => format!("--batch {batch} or less, "),
+    // With a larger batch, all documents are in the requests of the other databases.
+    let smaller = match documents.saturating_sub(1).checked_div(count - 1) {
+        None | Some(0) => String::new(),
+        Some(batch) => format!("--batch {batch} or less, "),
     };
     let cure = format!("give --docs {least} or more, {smaller}or --databases {requests}");
     Some(Invalid::new("--databases", problem, cure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_batch_that_fills_all_databases_is_named() {
+        let wrong = |documents: u64, batch: u32, count: u32| {
+            let spread = Spread { count, documents, batch };
+            let fill = Fill { documents, batch, within_ns: None };
+            too_few(fill, spread).map(|it| it.to_string())
+        };
+        for (documents, count, most) in [(90, 9, 11), (90, 90, 1), (10, 4, 3), (7, 2, 6)] {
+            assert_eq!(wrong(documents, most, count), None, "{documents} in {count}");
+            let message = wrong(documents, most + 1, count).expect("databases are left empty");
+            assert!(message.contains(&format!(", --batch {most} or less, or ")), "{message}");
+        }
+        let message = wrong(8, 1, 9).expect("one is left empty");
+        assert!(message.ends_with("; give --docs 9 or more, or --databases 8"), "{message}");
+    }
 }

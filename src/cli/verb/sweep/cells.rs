@@ -3,13 +3,14 @@
 
 use super::Sweep;
 use super::preset::{Preset, document};
+use crate::cli::flags::batch::default_batch;
 use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::flags::credentials::Servers;
 use crate::cli::flags::docs::DEFAULT_DOCS;
 use crate::cli::flags::load::DEFAULT_CONNECTIONS;
 use crate::cli::pipeline::descriptors::fit;
 use crate::cli::refusal::mistake;
-use crate::cli::verb::run::{Settings, default_batch, spec_of};
+use crate::cli::verb::run::{Settings, spec_of};
 use crate::driver::strike_observed;
 use crate::plan::{Invalid, Plan, PlanSpec, check, command_line, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
