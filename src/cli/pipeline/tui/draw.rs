@@ -88,8 +88,8 @@ fn draw_place(frame: &mut Frame<'_>, place: Rect, gauge: Rect, model: &Model, lo
         Span::styled(" · stopping: waiting for answers", look.fg(Color::Yellow).patch(BOLD))
     } else {
         Span::raw(match model.left_s() {
-            Some(left) if left > 0.0 => format!(" · {} left", seconds(left.ceil())),
-            Some(_) => " · waiting for answers".to_owned(),
+            Some(left) => format!(" · {} left", seconds(left.ceil())),
+            None if model.is_waiting() => " · waiting for answers".to_owned(),
             None => String::new(),
         })
     };

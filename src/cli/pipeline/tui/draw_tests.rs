@@ -97,6 +97,22 @@ fn wide_with_errors_while_it_stops() {
 }
 
 #[test]
+fn what_a_stage_waits_for_is_said_while_it_waits() {
+    for (elapsed_s, planned, words) in [
+        (60.5, None, " · waiting for answers"),
+        (60.5, Some(270_000), "1:00 of 1:00"),
+        (50.0, None, " · 10 s left"),
+    ] {
+        let mut model = model(&[]);
+        let progress = Progress { elapsed_s, planned, ..model.progress.clone() };
+        model.progress(&progress, false);
+        let text = text(&picture(&model, (120, 24), true));
+        let place = text.lines().nth(1).expect("a stage");
+        assert!(place.ends_with(words), "{place}");
+    }
+}
+
+#[test]
 fn before_the_first_second_is_over() {
     let mut model = model(&[]);
     model.stage_begins("bulk_insert");

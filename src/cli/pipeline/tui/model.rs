@@ -99,16 +99,26 @@ impl Model {
     }
 
     /// How many more seconds the stage will take: the time left by the plan, or the work left at
-    /// the mean rate so far, whichever is less.
+    /// the mean rate so far, whichever is less. `None`: not known, or none.
     pub(super) fn left_s(&self) -> Option<f64> {
         let Progress { elapsed_s, length_s, planned, ok, failed, second, .. } = self.progress;
         let time = length_s.map(|length| length - elapsed_s);
         let work = planned.zip(second).and_then(|(planned, second)| {
-            let (done, in_s) = ((ok + failed) as f64, f64::from(second) + 1.0);
+            // What has ended is known up to that second. If it was some time ago, nothing has
+            // ended since: with a low rate, nothing may have been due.
+            let in_s = if self.fresh() { f64::from(second) + 1.0 } else { elapsed_s };
+            let done = (ok + failed) as f64;
             (done > 0.0).then(|| planned as f64 * in_s / done - elapsed_s)
         });
-        let left = time.into_iter().chain(work).reduce(f64::min)?;
-        Some(left.max(0.0))
+        let left = time.into_iter().chain(work).reduce(f64::min);
+        left.filter(|left_s| *left_s > 0.0)
+    }
+
+    /// Whether nothing more begins, because the time is over, and not all is known to have ended.
+    pub(super) fn is_waiting(&self) -> bool {
+        let Progress { elapsed_s, length_s, planned, ok, failed, .. } = self.progress;
+        length_s.is_some_and(|length_s| elapsed_s >= length_s)
+            && planned.is_none_or(|planned| ok + failed < planned)
     }
 }
 
@@ -163,9 +173,40 @@ mod tests {
         model.progress.planned = Some(50);
         advance(&mut model, 4.5, Some(3), 40);
         assert_eq!((model.share(), model.left_s()), (Some(0.8), Some(0.5)));
-        // Past its end, operations under way are waited for.
         advance(&mut model, 11.0, Some(10), 50);
-        assert_eq!((model.share(), model.left_s()), (Some(1.0), Some(0.0)));
+        assert_eq!((model.share(), model.left_s()), (Some(1.0), None));
+    }
+
+    #[test]
+    fn answers_are_waited_for_only_past_the_end_and_until_all_are_there() {
+        for (elapsed_s, length_s, planned, ok, waits) in [
+            (10.5, Some(10.0), None, 400, true),
+            // A fill of at most so many documents.
+            (10.0, Some(10.0), Some(500), 400, true),
+            (10.5, Some(10.0), Some(400), 400, false),
+            (9.9, Some(10.0), None, 400, false),
+            (9.9, Some(10.0), Some(500), 400, false),
+            (600.0, None, Some(500), 499, false),
+            (600.0, None, None, 499, false),
+        ] {
+            let mut model = Model::default();
+            (model.progress.length_s, model.progress.planned) = (length_s, planned);
+            advance(&mut model, elapsed_s, Some(8), ok);
+            assert_eq!(model.is_waiting(), waits, "{:?}", model.progress);
+        }
+    }
+
+    /// Ten operations, one every ten seconds: most of the time, none is due.
+    #[test]
+    fn the_time_left_at_a_low_rate_is_not_used_up_between_two_operations() {
+        let mut model = Model::default();
+        model.progress.planned = Some(10);
+        advance(&mut model, 2.0, Some(0), 1);
+        assert_eq!(model.left_s(), Some(8.0));
+        for (elapsed_s, left_s) in [(4.0, 36.0), (9.0, 81.0), (11.0, 99.0)] {
+            advance(&mut model, elapsed_s, Some(0), 1);
+            assert_eq!(model.left_s(), Some(left_s));
+        }
     }
 
     #[test]
