@@ -65,7 +65,7 @@ fn the_answer_is_in_every_format() {
         assert!(bytes.len() > 500, "{format}");
         if format == "html" {
             let page = String::from_utf8(bytes).expect("UTF-8");
-            assert!(page.contains("Rate by number of nodes"), "{page}");
+            assert!(page.contains("Throughput by number of nodes"), "{page}");
             assert!(page.contains("8 nodes for 20,000/s"));
         }
     }

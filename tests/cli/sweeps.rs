@@ -100,7 +100,7 @@ fn a_sweep_killed_in_the_middle_goes_on_with_the_same_cells() {
     let again: Vec<_> = kept.iter().map(|&place| started(&after, place)).collect();
     assert_eq!(moments, again, "a finished cell was measured again");
     let drawn = springload(["sweep", resume.as_str(), "-q", "--format=svg"]);
-    let charts = ["Rate by batch", "Rate by connections", "connections=2"];
+    let charts = ["Throughput by batch", "Throughput by connections", "connections=2"];
     assert!(charts.iter().all(|text| drawn.stdout.contains(text)), "{}", drawn.stdout);
     assert_eq!(manifest(&out).expect("a manifest"), after, "drawing measured something");
     let mut settings = asked(&after);

@@ -19,7 +19,7 @@ const MOST: u64 = 10_000;
 /// `springload size`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Size {
-    /// The rate to carry, in documents per second
+    /// The rate to carry, in documents, rows or keys per second
     #[arg(short, long, value_name = "N", value_parser = plan::rate)]
     rate: f64,
     /// What springload max found, and with how many nodes; repeatable

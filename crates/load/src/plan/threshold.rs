@@ -57,7 +57,7 @@ pub enum Limit {
     Time(Nanos),
     /// Percent of all documents, or of all requests.
     Percent(f64),
-    /// A number of documents or requests, or of documents per second.
+    /// A number of documents or requests, or of those per second.
     Number(f64),
     /// A multiple of the baseline's value.
     Baseline(f64),
@@ -95,7 +95,7 @@ impl Limit {
             | (Metric::Time(..), Self::Time(_))
             | (Metric::Throughput, Self::Number(_)) => Ok(()),
             (Metric::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
-            (Metric::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
+            (Metric::Throughput, _) => Err("give a number per second, such as 1000 or 10k"),
             (Metric::Count(count), Self::Percent(_) | Self::Time(_)) if count.whole().is_none() => {
                 Err("give a number, such as 0, 10k or 10M")
             }
@@ -276,7 +276,7 @@ mod tests {
             ("read.p99 > 5", "5 does not fit p99; give a time"),
             ("read.p99 > 5%", "5% does not fit p99; give a time"),
             ("err > 5ms", "5ms does not fit err; give a share or a count"),
-            ("throughput < 5%", "give documents per second"),
+            ("throughput < 5%", "give a number per second"),
             ("read.p99 > -5ms", "\"-5ms\" is not a value"),
             ("read.p99 >> 5ms", "is not a value"),
             ("read.p99 > 5 parsecs", "is not a value"),

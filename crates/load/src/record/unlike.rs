@@ -33,10 +33,11 @@ pub(super) fn warn(record: &RunRecord, stage: &StageRecord, add: &mut impl FnMut
         let agents: Vec<&AgentRecord> = slow.iter().map(|(agent, _)| *agent).collect();
         let at_least = if slow.len() == 1 { "" } else { "as little as " };
         let message = format!(
-            "{} did {at_least}{} documents per second per connection, less than half \
-             the median of {}: {}, so the percentiles mix unlike clients",
+            "{} did {at_least}{} {} per second per connection, less than half the median of {}: \
+             {}, so the percentiles mix unlike clients",
             who(record, &agents),
             grouped(least.round() as u64),
+            record.nouns().many,
             grouped(usual.round() as u64),
             because(stage, &agents),
         );

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::account::{Account, Range};
+use crate::driver::{TargetAsked, TargetPlan};
 use crate::generate::{Stream, mix, unit};
 use crate::record::fixture::{changed, crud, lose, messages_of, times};
 
@@ -28,6 +29,12 @@ fn a_straggler_is_found_by_what_its_connections_do() {
     let expected = "agent 2 of 5 (host load-1, pid 102) did 50 documents per second per \
                     connection, less than half the median of 100";
     assert!(words[0].starts_with(expected), "{words:?}");
+    // In the words of the database.
+    let words = of(|it| {
+        crud(it).agents[2].ok = 499;
+        it.plan.target = TargetPlan::check(&TargetAsked::at("redis://127.0.0.1:1")).unwrap();
+    });
+    assert!(words[0].contains(" did 50 keys per second per connection, "), "{words:?}");
     // With twice the connections it should do twice as much.
     let words = of(|it| it.agents[2].connections = 3);
     assert!(words[0].contains(" did 33 documents"), "{words:?}");

@@ -285,7 +285,7 @@
     }
     if (mapped) {
       const name = (at) => (mapped.edges ? mapped.edges[at] : x.names[at]);
-      return [[y.title, x.title, 'per second'], ...mapped.rates.flatMap((row, at) => row.map(
+      return [[y.title, x.title, mapped.unit], ...mapped.rates.flatMap((row, at) => row.map(
         (rate, column) => [y.names[at], name(column), rate]))];
     }
     const percentile = (value) => Number((100 - 100 / value).toPrecision(8));

@@ -12,7 +12,7 @@ use crate::sizing::Sizing;
 use crate::sweep::{Curve, SweepRecord};
 use crate::trend::Trend;
 
-/// A sweep as a picture: the rate by the size of the database, if recorded, and by each numeric
+/// A sweep as a picture: throughput by the size of the database, if recorded, and by each numeric
 /// setting.
 pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
@@ -63,7 +63,7 @@ pub fn sizing_picture(it: &Sizing, picture: Picture) -> Vec<u8> {
 pub fn bulk_perf_picture(curve: &Curve, legend: &str, warnings: &[String]) -> Vec<u8> {
     let warnings = warnings.iter().map(|warning| format!("! {warning}")).collect();
     let charts = vec![by_size(&[(legend.to_owned(), curve)], Nouns::DOCUMENTS)];
-    let title = "Rate by size of the database".to_owned();
+    let title = "Throughput by size of the database".to_owned();
     draw_charts(Head { title, warnings, ..Head::default() }, charts, Picture::Png)
 }
 

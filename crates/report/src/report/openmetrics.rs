@@ -358,7 +358,7 @@ fn judgments(record: &RunRecord, out: &mut Writer) {
         let expression = judgment.expression.to_string();
         out.sample(&[("threshold", &expression)], u8::from(judgment.broken));
     }
-    let help = "The measured value: seconds, a ratio, a count or documents per second.";
+    let help = "The measured value: seconds, a ratio, a count or a rate per second.";
     out.family(gauge("springload_threshold_value", "", help));
     for judgment in &record.thresholds {
         if let Some(value) = judgment.in_base_units() {

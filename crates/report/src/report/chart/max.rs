@@ -38,7 +38,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
             times,
         ),
         (
-            (ChartKind::Throughput, "Rate by load"),
+            (ChartKind::Throughput, "Throughput by load"),
             " Where the line bends, more load achieves nothing more.",
             ChartAxis::per_second(many),
             served,

@@ -69,7 +69,7 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)], counted: Nouns) ->
         lines
     };
     chart(
-        "Rate by size of the database".to_owned(),
+        format!("Throughput by size of the {place}"),
         "Each line is one fill, dotted while the server was away.",
         ChartAxis::new(format!("{many} in the {place}"), Scale::Linear),
         ChartAxis::per_second(many),
@@ -127,7 +127,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
             solid(name, tone, points.into_iter().map(|(x, rates)| (x, median(rates))).unzip())
         };
         Some(chart(
-            format!("Rate by {}", axis.name),
+            format!("Throughput by {}", axis.name),
             "The median of all runs with the same settings.",
             ChartAxis { names, ..ChartAxis::new(axis.name.clone(), scale) },
             ChartAxis::per_second(sweep.counted().many),
@@ -153,7 +153,7 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         names: it.values.clone(),
         ..ChartAxis::new(it.name.clone(), Scale::Linear)
     };
-    let title = format!("Rate by {} and {}", down.name, across.name);
+    let title = format!("Throughput by {} and {}", down.name, across.name);
     let unit = format!("{} per second", sweep.counted().many);
     let median = "the median of all runs with the same settings; blank if not measured.";
     let note = format!("{}, {median}", capital(&unit));
@@ -221,6 +221,7 @@ mod tests {
         let points = vec![point(10, false), point(20, true), point(30, false)];
         let chart = by_size(&[("A".to_owned(), &Curve { points, gaps: Vec::new() })], Nouns::ROWS);
         assert_eq!(chart.lines[0].y, [Some(5.0), None, Some(5.0)]);
+        assert_eq!(chart.title, "Throughput by size of the table");
         assert_eq!(chart.x.title, "rows in the table");
         assert_eq!(chart.y.title, "rows per second");
         assert_eq!(chart.lines[1].y, [Some(5.0); 3]);

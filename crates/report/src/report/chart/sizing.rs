@@ -33,7 +33,7 @@ pub(in crate::report) fn of_sizing(it: &Sizing) -> Vec<Chart> {
     }
     let x = ChartAxis::new(it.unit.word(2), Scale::Linear);
     let y = ChartAxis::per_second(it.counted.many);
-    let title = format!("Rate by number of {}", it.unit.word(2));
+    let title = format!("Throughput by number of {}", it.unit.word(2));
     let chart = Chart::new(ChartKind::Throughput, title, x, y);
     vec![Chart { note: "Each point is a search.".to_owned(), lines, ..chart }.finished()]
 }
