@@ -60,7 +60,7 @@ impl Launcher {
             .env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("python"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SPRINGLOAD_BIN", env!("CARGO_BIN_EXE_springload"))
-            .env("SPRINGLOAD_BROKER", broker.full_url())
+            .env("SPRINGLOAD_BROKER", format!("{}?heartbeat=10", broker.full_url()))
             .stdin(Stdio::null())
             .stdout(output("stdout"))
             .stderr(output("stderr"))
@@ -209,7 +209,7 @@ fn eight_functions_write_at_one_instant() {
     let example = "examples/burst-lithops/run.sh";
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(example));
     command
-        .args(["8", "2", "250", "-q", "--output"])
+        .args(["8", "2", "250", "-q", "--silence", "10s", "--output"])
         .arg(programs.path().join("out"))
         .env("PATH", format!("{}:{path}", programs.path().display()))
         .env("COUCHDB", &server.url);
@@ -245,7 +245,8 @@ fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
     let server = Server::stand_in(Options::default());
     let words = ["-n", "4", "--", "burst", "-c", "8", "-d", "6s", "--rate", "400", "-q"];
-    let words = [&words[..], &["--output", "out", &server.url]].concat();
+    // Beside a build, an agent that lives may be silent for more than 3 s.
+    let words = [&words[..], &["--silence", "10s", "--output", "out", &server.url]].concat();
     let mut launcher = Launcher::start(&python, broker, &words);
     let [[killed, host, _], [left, _, runner]] = [launcher.agent(1), launcher.agent(2)];
     let updated = || server.as_stand_in().expect("a stand-in").counters().documents_updated;
