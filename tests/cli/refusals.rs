@@ -191,6 +191,13 @@ fn numbers_that_are_none_or_out_of_range() {
         ],
         &["--num_bulk_insert_operations: ", "; "],
     );
+    let crud: [&str; 3] = [&schema, "--num_crud_operations=10", "--create_weight=1"];
+    let empty = [&crud[..], &["--num_bulk_insert_operations=10"]].concat();
+    cushion_refuses(&empty, &["--num_bulk_insert_operations: ", "10 ", "0 documents", "; give --"]);
+    let none = ["--num_documents_per_bulk_insert=10", "--dry-run"];
+    let fixed = ["cushion", "--database_address=http://127.0.0.1:1", "--database_name=db"];
+    let planned = springload([&fixed[..], &crud, &none].concat());
+    assert_eq!(planned.code, 0, "no bulk inserts: {}", planned.stderr);
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl Verb for Cushion {
 fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));
+    mistakes.extend(bulk_mistake(args));
     let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {
         (Some(file), None) => {
             vec![("--json_document_schema_filename", SchemaSource::File(file.clone()), 1)]
@@ -186,6 +187,16 @@ fn path_mistake(address: &str) -> Option<Invalid> {
     let cure = "give http://host:port alone, and the database as --database_name";
     let problem = format!("/{} follows the address", strike_secrets(path));
     Some(Invalid::new("--database_address", problem, cure))
+}
+
+/// Bulk inserts without documents would be left out without a word.
+fn bulk_mistake(args: &Cushion) -> Option<Invalid> {
+    let inserts = args.num_bulk_insert_operations;
+    (inserts > 0 && args.num_documents_per_bulk_insert == 0).then(|| {
+        let problem = format!("each of the {inserts} on a connection would have 0 documents");
+        let cure = "give --num_documents_per_bulk_insert as well, or leave it out";
+        Invalid::new("--num_bulk_insert_operations", problem, cure)
+    })
 }
 
 /// The README's rules for weights.
