@@ -132,6 +132,17 @@ fn version_configuration_and_debugging() {
         let found = configuration.stdout.lines().any(|it| it == line);
         assert!(found, "no {line:?} in {}", configuration.stdout);
     }
+    let (_folder, _, rc) = files(&server, "logfile = my.log\n");
+    for (flags, name) in [
+        (&["-R", &rc, "-l"][..], "my.log"),
+        (&["-R", &rc, "-lown.log"], "own.log"),
+        (&["-l"], "siege.log"),
+    ] {
+        let shown = springload([&["siege", "-C"][..], flags].concat()).stdout;
+        let lines = [format!("{:32}true", "logging:"), format!("{:32}{name}", "log file:")];
+        let found = lines.iter().all(|line| shown.lines().any(|it| it == line));
+        assert!(found, "no {lines:?} in {shown}");
+    }
     assert_eq!(server.connections(), 0);
     let out = folder.path().join("out").display().to_string();
     let url = format!("{}/x POST a=1", server.url);

@@ -1,5 +1,6 @@
 //! Siege's flags and its time syntax.
 
+use super::rc::Rc;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 /// `springload siege`.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[allow(clippy::option_option, reason = "--log may have a value")]
 pub(in crate::cli) struct Siege {
     /// Addresses, instead of a file
     ///
@@ -82,10 +84,9 @@ pub(in crate::cli) struct Siege {
     /// Print the figures as JSON
     #[arg(short, long)]
     pub(super) json_output: bool,
-    /// Append the figures to a log file [default: siege.log]
+    /// Append the figures to a log file [default: the configuration's, or siege.log]
     #[arg(short, long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "siege.log")]
-    pub(super) log: Option<PathBuf>,
+    pub(super) log: Option<Option<PathBuf>>,
     /// Append this mark to the log file first
     #[arg(short, long, value_name = "TEXT")]
     pub(super) mark: Option<String>,
@@ -114,6 +115,14 @@ pub(in crate::cli) struct Siege {
     pub(super) tls: TlsArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
+}
+
+impl Siege {
+    /// The name of the log file.
+    pub(super) fn log_name(&self, rc: &Rc) -> PathBuf {
+        let named = self.log.clone().flatten();
+        named.unwrap_or_else(|| rc.get("logfile").unwrap_or("siege.log").into())
+    }
 }
 
 /// Number of requests per user.

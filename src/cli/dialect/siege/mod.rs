@@ -110,11 +110,9 @@ impl Verb for Siege {
             full_url: rc.is_on("fullurl") == Some(true),
         };
         let shows = (show.heads || show.lines) && !output.quiet;
-        let logging = rc.is_on("logging") == Some(true) || self.mark.is_some();
-        let log = &self
-            .log
-            .clone()
-            .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
+        let marked = self.log.is_some() || self.mark.is_some();
+        let logging = marked || rc.is_on("logging") == Some(true);
+        let log = logging.then(|| self.log_name(&rc));
         carry_out(Job { plan, mistakes, noise: Self::FAMILY.noise(), output: &output }, |_| {
             let log = log.as_deref().map(SiegeLog::open).transpose()?;
             let transcript = if shows { Transcript::start(show).ok() } else { None };

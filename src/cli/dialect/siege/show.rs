@@ -107,7 +107,6 @@ fn settings(spec: &HttpSpec, args: &Siege, rc: &Rc) -> Vec<(&'static str, String
     let path = |path: &std::path::PathBuf| path.display().to_string();
     let each = spec.operations.map(|all| (all / spec.users.max(1)).to_string());
     let file = args.file.as_ref().map(path).or_else(|| rc.get("file").map(str::to_owned));
-    let log = args.log.as_ref().map(path).or_else(|| rc.get("logfile").map(str::to_owned));
     let logging = args.log.is_some() || args.mark.is_some();
     let keep_alive = spec.settings.keep_alive;
     let encoding = rc.get("accept-encoding").unwrap_or("gzip, deflate");
@@ -138,7 +137,7 @@ fn settings(spec: &HttpSpec, args: &Siege, rc: &Rc) -> Vec<(&'static str, String
         ("URLs file", file.unwrap_or_else(none)),
         ("thread limit", none()),
         ("logging", on(logging, "logging")),
-        ("log file", log.unwrap_or_else(|| "siege.log".to_owned())),
+        ("log file", path(&args.log_name(rc))),
         ("resource file", args.rc.as_ref().map_or_else(none, path)),
         ("allow redirects", spec.settings.follow.to_string()),
         ("json output", on(args.json_output, "json_output")),
