@@ -532,6 +532,7 @@ fn what_makes_no_sense_is_refused() {
         "target=x",
         "batchsize=0",
         "maxerrorrate=-1",
+        "maxerrorrate=5",
         "maxexecutiontime=inf",
         "couchdb.update=never",
         "couchdb.url=http://127.0.0.1:5984/data",

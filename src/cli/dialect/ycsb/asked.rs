@@ -23,7 +23,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The share of operations that may fail. YCSB accepts any number.
+/// The share of operations that may fail. YCSB accepts any number of failures.
 const MOST_ERRORS: f64 = 0.01;
 /// The largest number of seconds or operations: more would overflow.
 const MOST: f64 = 1e9;
@@ -291,8 +291,7 @@ impl YcsbAsked {
         {
             let start = series.start;
             self.notes.push(format!(
-                "the series start now; to find them again, give -p \
-                    insertstart={start}"
+                "the series start now; to find them again, give -p insertstart={start}"
             ));
         }
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
@@ -381,9 +380,11 @@ impl YcsbAsked {
 
     fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {
         let Some(text) = self.properties.get(name) else { return default };
-        text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
-            let problem = format!("{text:?} is not a valid rate");
-            mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
+        // A share above 1, such as a number of percent, would never be reached.
+        let most = if name == "maxerrorrate" { 1.0 } else { MOST };
+        text.parse().ok().filter(|it| (0.0..=most).contains(it)).unwrap_or_else(|| {
+            let cure = format!("give a number from 0 to {most}");
+            mistakes.push(wrong(name, format!("{text:?} is out of range"), &cure));
             default
         })
     }
