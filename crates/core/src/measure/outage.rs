@@ -469,7 +469,9 @@ mod tests {
     /// was away in these times; all in milliseconds.
     fn listed(down_ms: &[(u64, u64)]) -> (Vec<(u64, u64)>, u64) {
         let mut log = OutageLog::default();
-        down_ms.iter().for_each(|(from, to)| log.down.add(from * MS, to * MS));
+        for (from, to) in down_ms {
+            log.down.add(from * MS, to * MS);
+        }
         let outage = finish(&log);
         let ms = |seconds: f64| (seconds * 1e3).round() as u64;
         let spans = outage.spans.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect();
