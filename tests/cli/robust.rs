@@ -295,5 +295,5 @@ fn a_pipe_in_place_of_a_record_is_reported_at_once() {
     let (code, printed) = ask(&["compare", "springload-runs", "springload-runs"]);
     assert!(code == Some(2) && printed.contains("is not a regular file, left out"), "{printed}");
     let (code, printed) = ask(&["report", "latest"]);
-    assert!(code == Some(2) && printed.contains("no runs are saved here"), "{printed}");
+    assert!(code == Some(2) && printed.contains("no runs are saved in"), "{printed}");
 }

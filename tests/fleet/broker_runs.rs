@@ -7,6 +7,7 @@ use serde_json::Value;
 use springload::embedded::Options;
 
 use crate::broker::{now, run, since};
+use crate::load::until;
 use crate::servers::Server;
 use crate::servers::process::free_ports;
 use crate::servers::rabbitmq::{PASSWORD, RabbitMq, USER};
@@ -163,8 +164,11 @@ fn twenty_agents_do_what_was_asked_and_nobody_sees_the_password() {
     let user = [("SPRINGLOAD_BROKER_USER", USER), ("SPRINGLOAD_BROKER_PASSWORD", PASSWORD)];
     for index in 0..20 {
         if index == 19 {
-            // Nothing ends before the last agent is there, so all the others are listed.
-            assert_eq!(processes_of(&run).len(), children.0.len());
+            // Nothing ends before the last agent is there, so all the others are listed, once each
+            // has begun to be springload.
+            let all =
+                until(Duration::from_secs(10), || processes_of(&run).len() == children.0.len());
+            assert!(all, "{:#?}", processes_of(&run));
         }
         let (number, address) = (index.to_string(), broker.url());
         let agent = ["agent", "--run", &run, "--index", &number];

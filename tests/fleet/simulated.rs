@@ -250,7 +250,7 @@ fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
         unopened: false,
     };
     ShardResult {
-        lanes: vec![lane],
+        lanes: vec![Box::new(lane)],
         issued,
         load: LoadCounts::default(),
         watched: Watched::default(),

@@ -95,12 +95,13 @@ impl<'a, S: Shard> Growth<'a, S> {
     ///
     /// # Errors
     /// Returns an error if one of them panicked.
-    pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<AnyWorkload<S::Session>>>> {
+    pub(super) async fn finish(self) -> std::io::Result<Vec<TaskResult<S::Session>>> {
         let mut lanes = Vec::with_capacity(self.tasks.len() + self.spare.len());
         for task in self.tasks {
-            lanes.push(*task.await?);
+            lanes.push(task.await?);
         }
-        lanes.extend(self.spare.into_iter().map(|(_, lane)| LaneResult::unopened(lane)));
+        let unopened = |lane| Box::new(LaneResult::unopened(lane));
+        lanes.extend(self.spare.into_iter().map(|(_, lane)| unopened(lane)));
         Ok(lanes)
     }
 }

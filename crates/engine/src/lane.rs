@@ -18,9 +18,12 @@ pub struct Lane<W> {
 /// A workload for sessions of type `S`.
 pub(super) type AnyWorkload<S> = Box<dyn WorkloadFor<<S as Session>::Pen>>;
 
-/// What the task of a connection returns. It is boxed because a task has room for its result from
-/// the start.
-pub(super) type TaskResult<S> = Box<LaneResult<AnyWorkload<S>>>;
+/// What the task of a connection returns.
+pub(super) type TaskResult<S> = EndedLane<AnyWorkload<S>>;
+
+/// A connection after the stage, where its task left it. It is boxed because a task has room for
+/// its result from the start.
+pub type EndedLane<W> = Box<LaneResult<W>>;
 
 /// One connection after the stage.
 #[derive(Debug, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ mod usage;
 mod watch;
 
 pub use deal::{Deal, ShardWork, Worked, Workloads, carry_out};
-pub use lane::{Lane, LaneResult};
+pub use lane::{EndedLane, Lane, LaneResult};
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Details, ShardPlan, ShardResult, run_shard};
 pub use share::LoadCounts;

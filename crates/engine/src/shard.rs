@@ -5,7 +5,7 @@ use super::beat::beat;
 use super::doubt::doubt;
 use super::drive::{Prepared, Shared, Suspicion, run_lane};
 use super::growth::Growth;
-use super::lane::{AnyWorkload, Lane, LaneResult};
+use super::lane::{AnyWorkload, EndedLane, Lane};
 use super::pace::Pace;
 use super::share::{LoadCounts, Share};
 use super::start::{Place, Start};
@@ -120,7 +120,7 @@ impl ShardPlan {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ShardResult<W> {
     /// The connections, in the order they were given.
-    pub lanes: Vec<LaneResult<W>>,
+    pub lanes: Vec<EndedLane<W>>,
     /// Documents for which an operation was begun, per kind.
     pub issued: ByKind<u64>,
     /// What became of the operations that were due.
@@ -154,7 +154,8 @@ impl<W> ShardResult<W> {
     /// The same result with other workloads.
     fn map<V>(self, mut workload_of: impl FnMut(W) -> V) -> ShardResult<V> {
         let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent } = self;
-        let lanes = lanes.into_iter().map(|lane| lane.map(&mut workload_of)).collect();
+        let mapped = |lane: EndedLane<W>| Box::new(lane.map(&mut workload_of));
+        let lanes = lanes.into_iter().map(mapped).collect();
         ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent }
     }
 
@@ -331,10 +332,10 @@ fn nodes(mut nodes: Vec<NodeLog>, watched: &mut Watched) -> Vec<NodeLog> {
 }
 
 /// The results of connections, once all of them have ended.
-async fn ended<W>(tasks: Vec<JoinHandle<Box<LaneResult<W>>>>) -> io::Result<Vec<LaneResult<W>>> {
+async fn ended<W>(tasks: Vec<JoinHandle<EndedLane<W>>>) -> io::Result<Vec<EndedLane<W>>> {
     let mut done = Vec::with_capacity(tasks.len());
     for task in tasks {
-        done.push(*task.await?);
+        done.push(task.await?);
     }
     Ok(done)
 }

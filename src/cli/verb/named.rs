@@ -10,6 +10,7 @@ use crate::files;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::{RunFileError, read_json, shown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -152,7 +153,9 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
 fn nowhere(name: &str, folder: &Path) -> Invalid {
     let place = folder.join(RUNS);
     let problem = format!("{name} does not exist: no runs are saved in {}", place.display());
-    let above = folder.ancestors().skip(1).find(|it| it.join(RUNS).is_dir());
+    // In a folder that all users write to, such as /tmp, the runs may be anybody's.
+    let is_own = |it: &Path| it.metadata().is_ok_and(|it| it.permissions().mode() & 0o002 == 0);
+    let above = folder.ancestors().skip(1).find(|it| it.join(RUNS).is_dir() && is_own(it));
     let cure = above.map_or_else(
         || "go to the folder where the run was started, or give the path of the run".to_owned(),
         |above| format!("go to {}, which has some, or give the path of the run", above.display()),

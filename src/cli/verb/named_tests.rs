@@ -133,8 +133,13 @@ fn where_no_runs_are_saved_the_message_names_the_folder_and_the_next_one_above_t
     let rest = message.strip_prefix(&start).unwrap_or_else(|| panic!("{message}"));
     let above = folder.path().display().to_string();
     assert_eq!(rest, format!("{above}, which has some, or give the path of the run"));
-    let alone = nowhere("latest", Path::new("/")).to_string();
-    assert!(alone.contains("go to the folder where the run was started"), "{alone}");
+    let alone = |folder: &Path| {
+        let message = nowhere("latest", folder).to_string();
+        assert!(message.contains("go to the folder where the run was started"), "{message}");
+    };
+    alone(Path::new("/"));
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).expect("as for /tmp");
+    alone(&below);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::window::{peak_per_s, window_ns};
 use crate::account::{Account, Facts, LoadFacts, Reading, ThreadFacts, silence_ns};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
-use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
+use crate::engine::{Arrivals, EndedLane, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, Compaction, FillLog, Following, Growth, Hiccups, Histogram, NodeLog, NodeSummary,
     Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences, SizePoint, Slot,
@@ -25,7 +25,7 @@ const MOMENT_NS: Nanos = SECOND_NS / 100;
 
 /// The results of all shards of a stage.
 pub(super) struct Collected {
-    lanes: Vec<LaneResult<()>>,
+    lanes: Vec<EndedLane<()>>,
     totals: Totals,
     series: Series,
     load: LoadCounts,
@@ -476,7 +476,7 @@ fn seconds(ns: Nanos) -> f64 {
 }
 
 /// When the workers sent their first requests, as exact percentiles.
-fn start_record(lanes: &[LaneResult<()>]) -> StartRecord {
+fn start_record(lanes: &[EndedLane<()>]) -> StartRecord {
     let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
     sent.sort_unstable();
     let rank = |share: f64| {

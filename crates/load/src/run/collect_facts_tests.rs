@@ -175,7 +175,7 @@ fn reading(noted: u64, lost: u64) -> Reading {
     timed.times.noted_answers = noted;
     let mut collected = Collected::new(reads(1_000, 0), Series::default());
     let own = shard(1_000 - lost, SECOND_NS, loss);
-    collected.add(ShardResult { lanes: vec![timed], ..own });
+    collected.add(ShardResult { lanes: vec![Box::new(timed)], ..own });
     collected.add_lost(&ByKind::default(), lost, lost);
     record(collected, &plan).account.expect("an account").reading_us
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::clock::Scheduled;
-use crate::engine::{Arrivals, Schedule, Segment, Watched};
+use crate::engine::{Arrivals, LaneResult, Schedule, Segment, Watched};
 use crate::measure::{ConnectionTimes, FillLog, Interval, SeriesLog, Served};
 use crate::op::{ByKind, OpKind};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
@@ -250,7 +250,7 @@ fn the_client_is_judged_by_its_worst_thread_and_by_sums() {
     };
     let mut collected = Collected::new(reads(2_000, 0), Series::default());
     for (loss, lanes) in [(thread(600, 10, 20, 0), [3, 1]), (thread(300, 500, 50, 8), [0, 2])] {
-        let lanes = lanes.map(|connection| lane(connection, Some(5), false)).into();
+        let lanes = lanes.map(|connection| Box::new(lane(connection, Some(5), false))).into();
         collected.add(ShardResult { lanes, ..shard(1_000, SECOND_NS, loss) });
     }
     let order: Vec<_> = collected.lanes.iter().map(|lane| lane.connection).collect();
@@ -321,9 +321,12 @@ fn the_client_is_charged_for_what_it_begins_late_and_what_lies_unread() {
 
 #[test]
 fn a_start_is_reported_by_rank_of_those_that_sent() {
-    let mut lanes: Vec<_> =
-        (1..=100).rev().map(|n| lane(n, Some(n as Nanos * 1_000), n % 10 == 0)).collect();
-    lanes.push(lane(101, None, true));
+    let mut lanes: Vec<_> = (1..=100)
+        .rev()
+        .map(|n| lane(n, Some(n as Nanos * 1_000), n % 10 == 0))
+        .map(Box::new)
+        .collect();
+    lanes.push(Box::new(lane(101, None, true)));
     let start = start_record(&lanes);
     assert_eq!((start.workers, start.late), (100, 11));
     for (value, expected) in
@@ -331,7 +334,7 @@ fn a_start_is_reported_by_rank_of_those_that_sent() {
     {
         close(value, expected);
     }
-    let none = start_record(&[lane(0, None, true)]);
+    let none = start_record(&[Box::new(lane(0, None, true))]);
     assert_eq!((none.workers, none.late), (0, 1));
     close(none.last_us, 0.0);
 }

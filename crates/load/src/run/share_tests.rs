@@ -111,14 +111,16 @@ fn the_facts_for_an_agents_account_are_those_of_its_requests() {
 
 /// A thread whose connections began this late, that computed for a while and held up a request.
 fn shard(late_ns: [Option<Nanos>; 2], cpu_ms: u64, loss: ThreadLoss) -> ShardResult<()> {
-    let lane = |(connection, first_late_ns)| LaneResult {
-        connection,
-        workload: (),
-        times: ConnectionTimes::default(),
-        first_sent_ns: first_late_ns,
-        first_late_ns,
-        late: false,
-        unopened: false,
+    let lane = |(connection, first_late_ns)| {
+        Box::new(LaneResult {
+            connection,
+            workload: (),
+            times: ConnectionTimes::default(),
+            first_sent_ns: first_late_ns,
+            first_late_ns,
+            late: false,
+            unopened: false,
+        })
     };
     ShardResult {
         lanes: late_ns.into_iter().enumerate().map(lane).collect(),
