@@ -260,12 +260,13 @@ impl OutageLog {
     }
 
     /// The outages of a stage that began at `start`, with `spans` as the times in which the server
-    /// was away, and `holding` as those in which the client held something up. Moments in which
-    /// something succeeded do not divide an outage, but are not part of its length.
+    /// was away, and `holding` as those in which the client held something up. Neither these nor
+    /// moments in which something succeeded divide an outage, but they are not part of the total.
     pub fn finish(&self, start: Nanos, spans: &Spans, holding: &Spans) -> Outage {
+        let held = holding.clone().of_at_least(LEAST_NS);
         Outage {
             total_s: spans.without(holding).total_ns() as f64 / SECOND_NS as f64,
-            spans: spans.joined(LEAST_NS).longest(start, MOST_LISTED),
+            spans: spans.joined_around(LEAST_NS, &held).longest(start, MOST_LISTED),
             answered: self.answered,
             waits: (!self.waits.is_empty()).then(|| Latency::new(self.waits.clone())),
         }
@@ -279,7 +280,8 @@ pub struct Outage {
     /// Their total length, in seconds, less the moments in which something succeeded, and the time
     /// for which the client held something up.
     pub total_s: f64,
-    /// The hundred longest, in chronological order.
+    /// The hundred longest, in chronological order. They last from their first moment to their
+    /// last, including what the total leaves out in between.
     #[cfg_attr(feature = "schema", schemars(length(max = MOST_LISTED)))]
     pub spans: Vec<Span>,
     /// Whether the server responded at times, even if only with errors.

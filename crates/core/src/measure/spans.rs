@@ -143,6 +143,30 @@ impl Spans {
         Self { spans: joined, close_ns: self.close_ns }
     }
 
+    /// The spans [joined](Self::joined) over these gaps, without the time in `cut`. If no more than
+    /// half of one was cut out, it is not divided by that, but only shortened at its ends.
+    #[must_use]
+    pub fn joined_around(&self, gap_ns: Nanos, cut: &Self) -> Self {
+        let left = self.without(cut);
+        let mut around = Self { spans: Vec::new(), close_ns: self.close_ns };
+        for (begin, end) in self.joined(gap_ns).bounds() {
+            let first = left.spans.partition_point(|&(_, to)| to <= begin);
+            let behind = left.spans.partition_point(|&(from, _)| from < end);
+            let parts = &left.spans[first..behind];
+            let left_ns: Nanos = parts.iter().map(|(from, to)| to - from).sum();
+            match parts {
+                [(from, _), .., (_, to)] if 2 * left_ns >= to - from => {
+                    around.spans.push((*from, *to));
+                }
+                _ => {
+                    let parts = Self { spans: parts.to_vec(), close_ns: left.close_ns };
+                    around.spans.extend(parts.joined(gap_ns).spans);
+                }
+            }
+        }
+        around
+    }
+
     /// The start and end of each, in order.
     pub(super) fn bounds(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
         self.spans.iter().copied()
@@ -229,6 +253,22 @@ mod tests {
             spans(&[(0, 100), (200, 300)]).without(&spans(&[(10, 20), (90, 250), (400, 500)]));
         assert_eq!(left.spans, [(0, 10 * MS), (20 * MS, 90 * MS), (250 * MS, 300 * MS)]);
         assert_eq!(left.of_at_least(50 * MS).total_ns(), 120 * MS);
+    }
+
+    #[test]
+    fn what_is_cut_out_divides_a_span_only_if_it_is_more_than_half_of_it() {
+        let around = |all: &[(u64, u64)], cut: &[(u64, u64)]| -> Vec<_> {
+            let joined = spans(all).joined_around(10 * MS, &spans(cut));
+            joined.bounds().map(|(from, to)| (from / MS, to / MS)).collect()
+        };
+        assert_eq!(around(&[(0, 600)], &[(100, 150), (300, 400)]), [(0, 600)]);
+        assert_eq!(around(&[(0, 600)], &[(0, 50), (590, 700)]), [(50, 590)], "not at its ends");
+        assert_eq!(around(&[(0, 600)], &[(100, 400)]), [(0, 600)]);
+        assert_eq!(around(&[(0, 600)], &[(100, 401)]), [(0, 100), (401, 600)]);
+        assert!(around(&[(0, 600)], &[(0, 600)]).is_empty());
+        // Where one is joined over a gap, it does not matter that the gap was cut out, too.
+        assert_eq!(around(&[(0, 300), (304, 600)], &[(290, 320)]), [(0, 600)]);
+        assert_eq!(around(&[(0, 300), (320, 600)], &[(290, 330)]), [(0, 290), (330, 600)]);
     }
 
     #[test]

@@ -20,8 +20,6 @@ use crate::record::{
 const MOST_LISTED: usize = crate::measure::Span::MOST_LISTED;
 /// A closed loop sends nothing to a silent server: one that is silent for this long was away.
 const SILENT_NS: Nanos = SECOND_NS;
-/// An outage goes on if the client holds something up for less than this.
-const MOMENT_NS: Nanos = SECOND_NS / 100;
 
 /// The results of all shards of a stage.
 pub(super) struct Collected {
@@ -335,7 +333,6 @@ impl Collected {
         let lost = || self.thread_facts(known.threads, answers);
         // Without a server, springload's own time is measured.
         let threads = if without_server { known.threads } else { lost() };
-        let away = away.without(&holding.clone().of_at_least(MOMENT_NS));
         Facts { without_server, start, away, cut_off, holding, threads, ..known }
     }
 
