@@ -163,18 +163,22 @@ fn whole(per_s: f64) -> String {
     grouped(per_s.round() as u64)
 }
 
-/// Outages of this total length, in seconds: their number, and the longest of them.
+/// Outages of this total length, in seconds: their number, and the longest of them, with the
+/// silences that are part of them.
 pub fn away_in_all_words(stage: &StageRecord, total_s: f64) -> String {
-    let Some(longest) = stage.outage.longest() else {
+    let away = stage.away();
+    let longest = away.iter().max_by(|a, b| a.span.length_s.total_cmp(&b.span.length_s));
+    let Some(longest) = longest else {
         return format!("nothing succeeded for {}", length_words(total_s));
     };
-    let (what, span) = stage.away_words(longest);
-    let total = length_words(total_s.max(span.length_s));
+    let (what, span) = (longest.what(), longest.span);
+    let total = length_words(stage.away_in_all_s(total_s).max(span.length_s));
     let (longest, from_s) = (length_words(span.length_s), span.from_s);
-    match stage.outage.spans.len() {
+    match away.len() {
         1 => format!("{what} for {total} from {from_s:.1} s on"),
         count => {
-            let more = if count >= Span::MOST_LISTED { " or more" } else { "" };
+            let cut = stage.outage.spans.len() >= Span::MOST_LISTED;
+            let more = if cut { " or more" } else { "" };
             let several = format!("{count}{more} outages");
             format!("{what} for {total} in {several}, the longest {longest} from {from_s:.1} s on")
         }

@@ -6,6 +6,7 @@ pub mod fixture;
 
 mod agent_words;
 mod agents;
+mod away;
 mod baseline;
 mod begun;
 mod beside;
@@ -42,6 +43,7 @@ mod within;
 pub use agent_words::numbers as agent_numbers;
 pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
+pub use away::Away;
 pub use baseline::{Regression, Standing};
 pub use blame::{away_in_all_words, bound_words};
 pub use code::{Code, Warning};
@@ -374,20 +376,6 @@ impl StageRecord {
     /// How far its numbers can be relied on. Older records have only their verdict.
     pub fn trust(&self) -> Trust {
         self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
-    }
-
-    /// Says what was missing during an outage, and for how long. The silence that an outage is a
-    /// part of may be longer: the first operation that succeeds begins in it.
-    pub fn away_words(&self, away: Span) -> (&'static str, Span) {
-        let end = |span: Span| span.from_s + span.length_s;
-        let common = |it: &&Span| end(**it).min(end(away)) - it.from_s.max(away.from_s);
-        let silence = self.silences.iter().find(|it| common(it) >= away.length_s / 2.0);
-        match silence {
-            Some(silence) if silence.length_s > away.length_s => ("no answer", *silence),
-            Some(_) => ("no answer", away),
-            None if !self.outage.answered => ("no answer", away),
-            None => ("nothing succeeded", away),
-        }
     }
 
     /// The measurements of requests, without composite operations.

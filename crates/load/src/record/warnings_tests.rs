@@ -288,9 +288,15 @@ fn a_degraded_stage_is_reported_with_its_outages() {
     stage.outage = Outage { spans, total_s: 1.0, ..Outage::default() };
     let words = "no answer for 1.0 s in 2 outages, the longest 0.8 s from 1.0 s on";
     assert_eq!(outage_words(&stage).as_deref(), Some(words));
+    stage.silences = vec![span(1.25, 1.5)];
+    let words = "no answer for 2.0 s in 2 outages, the longest 1.8 s from 1.0 s on";
+    assert_eq!(outage_words(&stage).as_deref(), Some(words), "as listed");
+    stage.silences = vec![span(0.625, 0.5)];
+    assert_eq!(outage_words(&stage).as_deref(), Some("no answer for 1.2 s from 0.5 s on"));
+    stage.silences.clear();
     stage.outage.spans.truncate(1);
     assert_eq!(outage_words(&stage).as_deref(), Some("no answer for 1.0 s from 0.5 s on"));
-    stage.outage.spans = vec![span(0.5, 0.25); Span::MOST_LISTED];
+    stage.outage.spans = (0..100).map(|n| span(f64::from(n), 0.25)).collect();
     assert!(outage_words(&stage).unwrap().contains(" in 100 or more outages, "));
 }
 

@@ -55,7 +55,9 @@ pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String
     // Operations that waited through it did not fail, but were not served either.
     let (from_s, to_s) = drill.broken_s();
     let meanwhile = |it: &&Span| it.from_s < to_s && it.from_s + it.length_s > from_s;
-    let silent = stage.silences.iter().filter(meanwhile).map(|it| it.length_s);
+    let away = stage.away();
+    let unanswered = away.iter().filter(|it| it.silent).map(|it| &it.span);
+    let silent = stage.silences.iter().chain(unanswered).filter(meanwhile).map(|it| it.length_s);
     let silent = silent.reduce(f64::max);
     let silent = silent.map_or_else(String::new, |it| format!(", {} without answer", length(it)));
     let failed = format!("{failed} failed while broken{silent}");
@@ -335,6 +337,28 @@ mod tests {
         assert_eq!(words(10, 100, None), "not yet as before at the end");
         assert_eq!(words(3, 200, None), "too short to tell whether all was as before");
         assert_eq!(words(3, 100, None), "not yet as before at the end");
+    }
+
+    /// As the lines about the outage say.
+    #[test]
+    fn a_server_that_was_gone_did_not_answer_for_as_long_as_the_outage_lasted() {
+        let words = |answered: bool, silences: &[Span]| {
+            let mut stage = fixture::stage("crud", vec![part(OpKind::Update, 200, &[])]);
+            (stage.measured_s, stage.drill) = (33.0, Some(broken_and_mended()));
+            stage.outage.spans = vec![Span { from_s: 10.6, length_s: 4.0 }];
+            (stage.outage.answered, stage.silences) = (answered, silences.to_vec());
+            headline(&fixture::record(&[]), &stage).unwrap()
+        };
+        let silence = Span { from_s: 11.0, length_s: 4.5 };
+        let silent = words(true, &[silence]);
+        assert!(
+            silent.starts_with("none failed while broken, 4.9 s without answer · "),
+            "{silent}"
+        );
+        let refused = words(false, &[]);
+        assert!(refused.contains(", 4.0 s without answer · "), "{refused}");
+        let errors = words(true, &[]);
+        assert!(errors.starts_with("none failed while broken · "), "{errors}");
     }
 
     #[test]

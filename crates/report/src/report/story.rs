@@ -6,7 +6,7 @@ use super::nodes;
 use super::number::{at, decimal, grouped, length};
 use crate::measure::{SeriesRow, Span};
 use crate::op::Failure;
-use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
+use crate::record::{Away, RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
 use std::collections::BTreeMap;
 
 /// Failures are an event if they occur in no more than this share of the seconds; otherwise they
@@ -119,28 +119,19 @@ fn outages(stage: &StageRecord) -> Vec<Event> {
     let failed = failures(stage.requests());
     let why = failed.iter().find(|it| it.class.unserved());
     let why = why.map_or_else(String::new, |it| format!(": {}", it.why()));
-    let event = |span: &Span| {
-        let (what, span) = stage.away_words(*span);
-        let caption = format!("{what} for {}", length(span.length_s));
+    let event = |away: &Away| {
+        let caption = format!("{} for {}", away.what(), length(away.span.length_s));
         let words = format!("{caption}{why}");
-        Event { caption, ..of_span(&span, EventKind::Outage, words) }
+        Event { caption, ..of_span(&away.span, EventKind::Outage, words) }
     };
-    stage.outage.spans.iter().map(event).collect()
+    stage.away().iter().map(event).collect()
 }
 
-/// Silences that stand out and are not outages.
+/// Silences that stand out and are no part of an outage.
 fn silences(stage: &StageRecord) -> Vec<Event> {
-    let connections = stage.connections.ended_s.len();
-    let usual_s = silence_ns(&stage.merged().service.histogram, connections) as f64 / 1e9;
-    let end = |span: &Span| span.from_s + span.length_s;
-    let stands_out = |span: &&Span| {
-        let outages = &stage.outage.spans;
-        let apart = |it: &Span| end(it) <= span.from_s || end(span) <= it.from_s;
-        span.length_s > usual_s && outages.iter().all(apart)
-    };
     let words = |span: &Span| format!("no answer for {}", length(span.length_s));
-    let spans = stage.silences.iter().filter(stands_out);
-    spans.map(|span| of_span(span, EventKind::Silence, words(span))).collect()
+    let event = |span: &Span| of_span(span, EventKind::Silence, words(span));
+    stage.silences_apart().map(event).collect()
 }
 
 /// Nodes that were gone for a time.
@@ -159,7 +150,8 @@ fn gone(stage: &StageRecord) -> Vec<Event> {
 
 /// Silences of single nodes that stand out, unless all of them were silent.
 fn silent_nodes(stage: &StageRecord) -> Vec<Event> {
-    let all = || stage.silences.iter().chain(&stage.outage.spans);
+    let away = stage.away();
+    let all = || stage.silences.iter().chain(away.iter().map(|it| &it.span));
     let common_s = |one: &Span, two: &Span| {
         let end = |it: &Span| it.from_s + it.length_s;
         end(one).min(end(two)) - one.from_s.max(two.from_s)
@@ -247,7 +239,7 @@ fn burst(
 ) -> Option<Event> {
     let (from_s, to_s) = (f64::from(from), f64::from(to));
     let within = |span: &Span| span.from_s < to_s && span.from_s + span.length_s > from_s;
-    if stage.outage.spans.iter().any(within) {
+    if stage.away().iter().any(|it| within(&it.span)) {
         return None;
     }
     let count: u64 = classes.values().sum();
@@ -375,7 +367,9 @@ fn total_words(record: &RunRecord, events: &[&Event]) -> (&'static str, String) 
     let is_cut = stages().any(|stage| kept(stage) >= Span::MOST_LISTED);
     let listed_s: f64 = events.iter().filter_map(|it| it.length_s).sum();
     let (total_s, more) = match kind {
-        Some(EventKind::Outage) => (stages().map(|it| it.outage.total_s).sum(), ""),
+        Some(EventKind::Outage) => {
+            (stages().map(|it| it.away_in_all_s(it.outage.total_s)).sum(), "")
+        }
         _ if is_cut => (listed_s, " or more"),
         _ => (listed_s, ""),
     };

@@ -69,6 +69,39 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     assert_eq!(captions(&record), ["nothing succeeded for 2.2 s"]);
 }
 
+/// The lines, and the warning about the outages of the stage.
+fn told(outages: &[Span], silences: &[Span]) -> (Vec<String>, String) {
+    let mut record = run(&[]);
+    let total_s = outages.iter().map(|it| it.length_s).sum();
+    let spans = outages.to_vec();
+    record.stages[0].outage = Outage { total_s, spans, answered: true, waits: None };
+    record.stages[0].silences = silences.to_vec();
+    record.conclude();
+    let warned = record.warnings.iter().find(|it| it.code == Code::Outage).expect("a warning");
+    (event_lines(&record), warned.message.clone())
+}
+
+#[test]
+fn an_outage_and_the_silences_that_touch_it_are_one_line() {
+    let (lines, warned) = told(&[span(1.0, 2.0), span(5.5, 0.05)], &[span(2.5, 3.3)]);
+    assert_eq!(lines, ["1.0 s: no answer for 4.8 s"]);
+    assert!(warned.starts_with("no answer for 4.8 s from 1.0 s on"), "{warned}");
+    // It was answered late at last.
+    let (lines, _) = told(&[span(1.0, 2.0)], &[span(3.0, 0.9)]);
+    assert_eq!(lines, ["1.0 s: nothing succeeded for 2.9 s"]);
+    // Something succeeded in between.
+    let (lines, warned) =
+        told(&[span(1.0, 2.0), span(4.0, 1.0)], &[span(4.5, 1.1), span(8.0, 0.5)]);
+    let expected = [
+        "1.0 s: nothing succeeded for 2.0 s",
+        "4.0 s: no answer for 1.6 s",
+        "8.0 s: no answer for 0.5 s",
+    ];
+    assert_eq!(lines, expected);
+    let words = "nothing succeeded for 3.6 s in 2 outages, the longest 2.0 s from 1.0 s on";
+    assert!(warned.starts_with(words), "{warned}");
+}
+
 #[test]
 fn failures_of_some_seconds_are_an_event_and_of_most_a_rate() {
     let burst = run(&[0, 0, 60, 0, 70, 4]);
