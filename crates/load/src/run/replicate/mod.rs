@@ -3,6 +3,8 @@
 
 mod beside;
 mod compare;
+#[cfg(test)]
+mod foreign_tests;
 mod link;
 mod notices;
 mod quiet;

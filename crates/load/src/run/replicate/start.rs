@@ -29,10 +29,12 @@ fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
-/// What a target lacks.
-struct Lacking {
-    missing: u64,
-    words: String,
+/// How far a target has got before the load.
+enum Filled {
+    Complete,
+    NotYet,
+    /// Nothing more is waited for; in words, what it lacks.
+    InVain(String),
 }
 
 /// A link whose target does not yet have everything.
@@ -47,7 +49,7 @@ struct Filling {
     is_alone: bool,
     /// What the sources had at first, ...
     wanted: Option<DocumentCount>,
-    /// ... and the first comparison, if counts prove nothing. Others may go on writing.
+    /// ... and the first comparison, where counts prove nothing. Others may go on writing.
     compared: Option<Compared>,
     /// How long nothing more has arrived, ...
     quiet: Quiet,
@@ -57,11 +59,28 @@ struct Filling {
 }
 
 impl Filling {
-    /// Whether the target has refused what it lacks, so that nothing more will come.
-    async fn is_refused(&mut self, missing: u64, now: Nanos) -> bool {
+    /// How many documents the target has refused, if nothing more will come; otherwise 0.
+    /// `missing`: how many it lacks.
+    async fn refused(&mut self, missing: u64, now: Nanos) -> u64 {
         let is_stuck = self.quiet.is_stuck(missing, now);
-        let Some(refusals) = self.refusals.as_mut().filter(|_| is_stuck) else { return false };
-        refusals.final_count(&mut *self.source).await >= missing
+        let Some(refusals) = self.refusals.as_mut().filter(|_| is_stuck) else { return 0 };
+        refusals.final_count(&mut *self.source).await
+    }
+
+    /// Compares everything the first time, and afterwards looks again for what was wrong.
+    async fn compare(&mut self, may_show: MayShow) -> Result<&Compared, TargetError> {
+        // In a mesh of new databases, it is the first that has everything.
+        let source = match &mut self.sources[..] {
+            [only] => only,
+            _ => &mut self.source,
+        };
+        let compared = if let Some(mut before) = self.compared.take() {
+            before.again(&mut **source, &mut *self.target).await?;
+            before
+        } else {
+            compare(&mut **source, &mut *self.target, Compared::by(may_show)).await?
+        };
+        Ok(self.compared.insert(compared))
     }
 }
 
@@ -171,23 +190,23 @@ impl Replicas {
                 let has = filling.target.count().await?;
                 let wanted = count_all(&mut filling.sources).await?;
                 let after_ns = clock.now().saturating_sub(began);
-                let Some(lacks) = self.lacks(filling, has, wanted).await? else {
-                    filling.is_done = true;
-                    let has = if self.is_countable(link) {
-                        has
-                    } else {
-                        // Comparing takes a while, during which more arrives.
-                        filling.target.count().await?
-                    };
-                    let link = &mut self.state.borrow_mut().found.links[filling.number];
-                    link.filled_s = Some(link.running_s.unwrap_or_default() + seconds(after_ns));
-                    link.filled_documents = has.all();
-                    continue;
-                };
                 let is_late = after_ns >= self.plan.converge_timeout_ns;
-                if is_late || filling.is_refused(lacks.missing, clock.now()).await {
-                    return Err(self.not_filled(link, &lacks.words, is_late).await);
+                match self.filled(filling, has, wanted, is_late).await? {
+                    Filled::NotYet => continue,
+                    Filled::InVain(lacks) => {
+                        return Err(self.not_filled(link, &lacks, is_late).await);
+                    }
+                    Filled::Complete => filling.is_done = true,
                 }
+                let has = if self.is_countable(link) {
+                    has
+                } else {
+                    // Comparing takes a while, during which more arrives.
+                    filling.target.count().await?
+                };
+                let link = &mut self.state.borrow_mut().found.links[filling.number];
+                link.filled_s = Some(link.running_s.unwrap_or_default() + seconds(after_ns));
+                link.filled_documents = has.all();
             }
             pending.retain(|it| !it.is_done);
             if pending.is_empty() || stop.reason().is_some() {
@@ -197,39 +216,50 @@ impl Replicas {
         }
     }
 
-    /// What the target lacks; `None`: it has everything. `has` and `wanted` are the counts of the
-    /// target and of its sources.
-    async fn lacks(
+    /// How far the target has got. `has` and `wanted` are the counts of the target and of its
+    /// sources; `is_late`: whether the time is up.
+    async fn filled(
         &self,
         it: &mut Filling,
         has: DocumentCount,
         wanted: DocumentCount,
-    ) -> Result<Option<Lacking>, TargetError> {
-        let fewer = |wanted: u64| Lacking {
-            missing: wanted.saturating_sub(has.all()),
-            words: format!("there are {} of {wanted} documents", has.all()),
-        };
-        if self.is_countable(it.link) {
-            return Ok((has != wanted).then(|| fewer(wanted.all())));
-        }
+        is_late: bool,
+    ) -> Result<Filled, TargetError> {
         // Comparing is much more work than counting.
-        let least = it.wanted.get_or_insert(wanted).all().min(wanted.all());
-        if it.is_alone && has.all() < least {
-            return Ok(Some(fewer(least)));
-        }
-        let compared = if let Some(mut before) = it.compared.take() {
-            before.again(&mut *it.source, &mut *it.target).await?;
-            before
+        let fewer = if self.is_countable(it.link) {
+            if has == wanted {
+                return Ok(Filled::Complete);
+            }
+            // With more than that, it has some that are not from its sources; in a mesh, it may
+            // only be ahead of them.
+            let is_mesh = self.plan.topology == Topology::Mesh;
+            (is_mesh || !has.covers(wanted)).then(|| wanted.all().saturating_sub(has.all()))
         } else {
-            let asked = Compared::by(self.may_show(it.link));
-            compare(&mut *it.source, &mut *it.target, asked).await?
+            let least = it.wanted.get_or_insert(wanted).all().min(wanted.all());
+            (it.is_alone && has.all() < least).then(|| least - has.all())
         };
-        let Compared { found, wrong, .. } = it.compared.insert(compared);
-        let lacking = || Lacking {
-            missing: wrong.len() as u64,
-            words: format!("{} of {} documents are missing", wrong.len(), found.documents),
-        };
-        Ok((!wrong.is_empty()).then(lacking))
+        let now = || Clock::system().now();
+        let mut refused = 0;
+        if let Some(missing) = fewer {
+            refused = it.refused(missing, now()).await;
+            if !is_late && refused < missing.max(1) {
+                return Ok(Filled::NotYet);
+            }
+        }
+        // In the counts, each document that only the target has makes up for a missing one.
+        let Compared { found, wrong, .. } = it.compare(self.may_show(it.link)).await?;
+        let (missing, documents) = (wrong.len() as u64, found.documents);
+        if missing == 0 {
+            return Ok(Filled::Complete);
+        }
+        if fewer.is_none() {
+            refused = it.refused(missing, now()).await;
+        }
+        if is_late || refused >= missing {
+            let words = format!("{missing} of {documents} documents are missing");
+            return Ok(Filled::InVain(words));
+        }
+        Ok(Filled::NotYet)
     }
 
     /// Whether a link delivers what another one passes on.

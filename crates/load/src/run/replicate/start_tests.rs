@@ -306,7 +306,7 @@ fn a_target_that_is_not_filled_in_time_is_reported_with_its_servers_words() {
     let url = &couch.url;
     let wanted = format!(
         "the replication from {url}/a to {url}/b has not copied what was stored before the load \
-         within 0.05 s: there are 0 of 2 documents; its server calls it \"crashing\": \
+         within 0.05 s: 2 of 2 documents are missing; its server calls it \"crashing\": \
          db_not_found: b; give a longer --converge-timeout, or fewer --docs"
     );
     assert_eq!(refusal(&replicas), wanted);
@@ -334,7 +334,7 @@ fn a_target_that_refuses_documents_is_reported_with_their_number() {
         let replicas = opened(&hasty);
         couch.put("a", "1", "1-x");
         let message = refusal(&replicas);
-        let end = format!("there are 0 of 1 documents; its server calls it \"running\"; {cure}");
+        let end = format!("1 of 1 documents are missing; its server calls it \"running\"; {cure}");
         assert!(message.ends_with(&end), "{message}");
     }
 }
@@ -372,7 +372,7 @@ fn a_target_that_has_refused_what_it_lacks_is_not_waited_for() {
         } else {
             "has not copied what was stored before the load within 0.6 s"
         };
-        let wanted = format!(" {wanted}: there are 0 of 2 documents; its server calls it ");
+        let wanted = format!(" {wanted}: 2 of 2 documents are missing; its server calls it ");
         assert!(message.contains(&wanted), "{said}: {message}");
         assert!(!is_over || message.contains("; the target refused "), "{message}");
     }
@@ -461,7 +461,7 @@ fn a_source_to_which_others_write_is_waited_for_as_it_was_at_first() {
             assert_eq!(filled(&replicas), [2]);
         } else {
             let message = refusal(&replicas);
-            assert!(message.contains(" within 2 s: there are 0 of 2 documents; "), "{message}");
+            assert!(message.contains(" within 2 s: 2 of 2 documents are missing; "), "{message}");
         }
     }
 }
