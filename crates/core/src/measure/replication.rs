@@ -55,7 +55,7 @@ pub enum LinkEnd {
     Unknown,
     /// The target has every document of the source.
     Converged,
-    /// The target did not have all documents when the time was up.
+    /// The target did not have all documents when the time was up, or refused them.
     Behind,
     /// The replication had nothing left to do, but the target did not have all documents.
     Lost,

@@ -348,7 +348,12 @@ impl MarkerLookout {
                     return Settled { end: LinkEnd::Converged, converged_s, compared };
                 }
                 if let Some(it) = &compared {
-                    quiet.note(it.found.wrong(), self.clock.now());
+                    let wrong = it.found.wrong();
+                    let is_stuck = quiet.is_stuck(wrong, self.clock.now());
+                    // What the source does not list was not even sent.
+                    if is_stuck && it.unlisted == 0 && self.has_refused(wrong).await {
+                        return Settled { end: LinkEnd::Behind, converged_s: None, compared };
+                    }
                     if quiet.lasted(self.clock.now()) >= quiet_ns {
                         return Settled { end: LinkEnd::Lost, converged_s: None, compared };
                     }
@@ -375,10 +380,12 @@ impl MarkerLookout {
     async fn is_refused(&mut self, unseen: &mut Quiet) -> bool {
         let missing = self.outstanding.len() as u64;
         let is_stuck = unseen.is_stuck(missing, self.clock.now());
+        is_stuck && self.outstanding.iter().any(|it| it.is_last) && self.has_refused(missing).await
+    }
+
+    /// Whether the target has refused as many documents as it lacks, and nothing more will come.
+    async fn has_refused(&mut self, missing: u64) -> bool {
         let Some(refusals) = &mut self.ends.refusals else { return false };
-        if !is_stuck || !self.outstanding.iter().any(|it| it.is_last) {
-            return false;
-        }
         let refused = refusals.final_count(&mut *self.ends.source).await;
         self.refused = Some(refused).filter(|it| *it >= missing);
         self.refused.is_some()

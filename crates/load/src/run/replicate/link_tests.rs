@@ -204,6 +204,62 @@ fn a_marker_that_the_target_has_refused_is_not_waited_for() {
     }
 }
 
+/// The last marker passes, and others of the documents do not.
+#[test]
+fn what_the_target_has_refused_is_not_lost() {
+    use ReplicationPhase::{Failing, Running};
+    // What the target has refused, how far the replication has got of four changes, its phase, and
+    // what the source does not list.
+    for (refused, through, phase, unlisted, is_refused) in [
+        (Some(2), "4", Running, None, true),
+        (Some(3), "4", Running, None, true),
+        // More are wrong than were refused, ...
+        (Some(1), "4", Running, None, false),
+        // ... or none, or nobody knows.
+        (Some(0), "4", Running, None, false),
+        (None, "4", Running, None, false),
+        // More may come.
+        (Some(2), "3", Running, None, false),
+        (Some(2), "4", Failing, None, false),
+        // What was not sent was not refused.
+        (Some(2), "3", Running, Some("d"), false),
+    ] {
+        let source = Fake::with(&[("a", "1-a"), ("b", "2-b"), ("c", "1-c"), ("m", "1-m")]);
+        let target = Fake::with(&[("b", "1-b"), ("c", "1-c"), ("m", "1-m")]);
+        if let Some(id) = unlisted {
+            source.put(id, "1-a");
+            target.put("b", "2-b");
+            target.put("x", "1-x");
+            source.0.borrow_mut().unlisted = vec!["a".to_owned(), id.to_owned()];
+        }
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let through = Some(through.to_owned());
+        let state = ReplicationState { phase, through, write_failures: refused, ..<_>::default() };
+        let what = format!("{state:?}, {unlisted:?}");
+        target.0.borrow_mut().state = state;
+        let quiet_ns = if is_refused { 30 * SECOND_NS } else { 600 * MS };
+        let limits = Limits { converge_ns: 60 * SECOND_NS, quiet_ns, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(Refusals { runner: target.connect(), job: "job".to_owned() });
+        ends.counted = unlisted.iter().map(|_| source.connect()).collect();
+        let acknowledged = Clock::system().now();
+        queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        let (end, reason) = if is_refused {
+            let reason = format!("the target refused {} documents", refused.unwrap_or_default());
+            (LinkEnd::Behind, Some(reason + ", and nothing more will come"))
+        } else {
+            (LinkEnd::Lost, None)
+        };
+        assert_eq!((found.end, found.reason), (end, reason), "{what}");
+        let wrong = found.comparison.map(|it| (it.missing, it.different));
+        let wanted = if unlisted.is_some() { (2, 0) } else { (1, 1) };
+        assert_eq!(wrong, Some(wanted), "{what}");
+    }
+}
+
 /// What was refused before may be another document.
 #[test]
 fn markers_are_waited_for_if_more_are_missing_than_were_refused_or_the_last_is_not_written() {
