@@ -70,7 +70,7 @@ fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
         LinkEnd::Unknown | LinkEnd::Converged => None,
         LinkEnd::Lost => Some(format!("replication {name}: at the target, {missing}{examples}")),
         LinkEnd::Behind => Some(format!(
-            "replication {name} did not catch up in time: at the target, {missing}{state}{reason}"
+            "replication {name} did not catch up: at the target, {missing}{state}{reason}"
         )),
         LinkEnd::Gone => Some(format!(
             "replication {name}: a server no longer answers in time, so {missing}{reason}"

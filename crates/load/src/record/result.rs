@@ -67,7 +67,7 @@ pub enum Cause<'a> {
     Threshold,
     /// Too many operations of this stage failed.
     Failures(&'a StageRecord),
-    /// A replication target does not respond, or did not catch up in time.
+    /// A replication target does not respond, or did not catch up.
     NotReplicated,
     /// The run is worse than its baseline.
     Regression,

@@ -398,8 +398,8 @@ fn what_replication_left_undone_is_reported_with_its_links() {
         (link.end, link.state) = (LinkEnd::Behind, Some("crashing".to_owned()));
         link.reason = Some("timeout".to_owned());
     });
-    let words = "did not catch up in time: at the target, 1 of 9 documents are missing, 2 of 9 \
-                 documents differ; it is crashing (timeout)";
+    let words = "did not catch up: at the target, 1 of 9 documents are missing, 2 of 9 documents \
+                 differ; it is crashing (timeout)";
     assert_eq!(behind, [format!("{link} {words}")]);
     let gone = messages_of(Code::NotReplicated, |it| {
         (it.links[0].end, it.links[0].reason) = (LinkEnd::Gone, Some("down".to_owned()));

@@ -64,7 +64,7 @@ fn arrivals(found: &Replication) -> Rows {
         };
         let converged = match (link.end, link.converged_s) {
             (LinkEnd::Converged, Some(s)) => length(s),
-            (LinkEnd::Behind, _) => "too late".to_owned(),
+            (LinkEnd::Behind, _) => "incomplete".to_owned(),
             (LinkEnd::Lost, _) => "never".to_owned(),
             (LinkEnd::Gone, _) => "no answer".to_owned(),
             _ => "-".to_owned(),

@@ -2,6 +2,7 @@
 
 use crate::driver::{Replicated, Replicator, TargetError};
 use crate::measure::Comparison;
+use std::collections::BTreeSet;
 
 /// A comparison, and the documents of the source that are missing or different at the target.
 #[derive(Debug, Default)]
@@ -12,6 +13,8 @@ pub(super) struct Compared {
     /// Documents that the source counts and does not list. They count as missing.
     pub(super) unlisted: u64,
     may_show: MayShow,
+    /// The documents to name: whether each is different, rather than missing, and its identifier.
+    named: BTreeSet<(bool, String)>,
 }
 
 /// Which revision a target may show instead of the one that its source shows, provided it has both.
@@ -99,12 +102,15 @@ impl Compared {
         self.found.documents += ids.len() as u64;
         self.found.missing += missing.len() as u64;
         self.found.different += others.len() as u64;
-        for document in missing.into_iter().chain(others) {
-            if self.found.examples.len() < Comparison::MOST_NAMED {
-                self.found.examples.push(document.id.clone());
+        let missing = missing.into_iter().map(|it| (false, it));
+        for (is_different, document) in missing.chain(others.into_iter().map(|it| (true, it))) {
+            self.named.insert((is_different, document.id.clone()));
+            if self.named.len() > Comparison::MOST_NAMED {
+                self.named.pop_last();
             }
             self.wrong.push(document);
         }
+        self.found.examples = self.named.iter().map(|(_, id)| id.clone()).collect();
         Ok(())
     }
 

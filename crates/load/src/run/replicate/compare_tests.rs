@@ -10,6 +10,10 @@ fn compared(source: &Fake, target: &Fake, may_show: MayShow) -> Compared {
     on_thread(compare(&mut *source, &mut *target, Compared::by(may_show))).unwrap()
 }
 
+fn written(id: &str) -> Replicated {
+    Replicated { id: id.to_owned(), rev: "1-a".to_owned(), deleted: false }
+}
+
 fn again(it: &mut Compared, source: &Fake, target: &Fake) {
     on_thread(it.again(&mut *source.connect(), &mut *target.connect())).unwrap();
 }
@@ -36,7 +40,7 @@ fn documents_are_compared_by_their_revisions() {
     assert_eq!(numbers(&compared(&source, &target, MayShow::Same).found), [8, 5, 2, 0]);
     let mut it = compared(&source, &target, MayShow::Preferred);
     assert_eq!(numbers(&it.found), [8, 5, 1, 1]);
-    assert_eq!(it.found.examples, ["b", "d", "e", "f", "g"], "no more are named");
+    assert_eq!(it.found.examples, ["d", "e", "f", "g", "h"], "no more are named");
     assert_eq!(it.wrong.len(), 6);
     // What was wrong is looked for again, and nothing else.
     target.put("d", "1-d");
@@ -48,6 +52,20 @@ fn documents_are_compared_by_their_revisions() {
     assert_eq!(target.0.borrow().looks, [["b", "d", "e", "f", "g", "h"]]);
     target.refuse(Some("it is down"));
     assert!(on_thread(it.again(&mut *source.connect(), &mut *target.connect())).is_err());
+}
+
+/// A server lists documents in the order of their changes, and a cluster in none.
+#[test]
+fn wrong_documents_are_named_in_order_and_missing_ones_first() {
+    let documents = |ids: &[&str]| ids.iter().map(|id| written(id)).collect::<Vec<_>>();
+    let target = Fake::with(&[("a", "1-x"), ("b", "1-x")]);
+    let mut it = Compared::by(MayShow::Same);
+    for page in [&["b", "h", "e"][..], &["g", "a", "c"]] {
+        on_thread(it.look(&mut *target.connect(), documents(page))).unwrap();
+    }
+    assert_eq!(it.found.examples, ["c", "e", "g", "h", "a"]);
+    let order: Vec<_> = it.wrong.iter().map(|it| &it.id[..]).collect();
+    assert_eq!(order, ["h", "e", "b", "g", "c", "a"], "all are looked for again");
 }
 
 /// A write that a proxy held back passes after the source was read, and reaches the target.
