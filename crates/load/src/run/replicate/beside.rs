@@ -11,7 +11,7 @@ use crate::driver::{Driver, Replicator, scratch_name};
 use crate::engine::Stop;
 use crate::measure::Markers;
 use crate::plan::Link;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -123,6 +123,7 @@ impl ReplicationWork {
         let (clock, mark) = (Clock::system(), scratch_name());
         let began = clock.now();
         let over = Rc::new(RefCell::new(vec![false; self.links.len()]));
+        let cut = Rc::new(Cell::new(false));
         let (mut queues, mut lookouts) = (Vec::new(), Vec::new());
         for (number, job) in self.links.iter().enumerate() {
             let connect = |place: usize| self.places[place].replicator();
@@ -137,13 +138,16 @@ impl ReplicationWork {
             let refusals = job.told.as_ref().and_then(|told| {
                 Some(Refusals { runner: connect(told.place)?, job: told.job.clone() })
             });
-            let ends = Ends { source, target, counted, may_show: job.may_show, refusals };
+            let may_show = job.may_show;
+            let upstream = Some(cut.clone()).filter(|_| !job.before.is_empty());
+            let ends = Ends { source, target, counted, may_show, refusals, cut: upstream };
             let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
-            let (over, before) = (over.clone(), job.before.clone());
+            let (over, cut, before) = (over.clone(), cut.clone(), job.before.clone());
             lookouts.push(spawn_local(async move {
                 let upstream = over.clone();
                 let are_ended = move || before.iter().all(|&it| upstream.borrow()[it]);
                 let found = lookout.go_on(are_ended).await;
+                cut.set(cut.get() || found.is_refused());
                 over.borrow_mut()[number] = true;
                 found
             }));
@@ -164,18 +168,20 @@ impl ReplicationWork {
             writers.push(writer.map(|writer| spawn_local(writer.go_on())));
         }
         let mut found = FoundReplication::default();
+        for lookout in lookouts {
+            found.links.push(lookout.await.unwrap_or_default());
+        }
+        if let Some(watching) = end_to_end {
+            found.end_to_end = watching.await.ok();
+        }
+        // A source may go on refusing the last marker, for which nobody looks any more.
+        self.notices.abandoned.store(true, Ordering::Relaxed);
         for writer in writers {
             let markers = match writer {
                 Some(writer) => writer.await.unwrap_or_default(),
                 None => Vec::new(),
             };
             found.markers.push(markers);
-        }
-        for lookout in lookouts {
-            found.links.push(lookout.await.unwrap_or_default());
-        }
-        if let Some(watching) = end_to_end {
-            found.end_to_end = watching.await.ok();
         }
         found
     }
@@ -194,7 +200,7 @@ impl ReplicationWork {
         let queue = Rc::new(Queue::default());
         queues.push((first, queue.clone()));
         let (counted, may_show) = (Vec::new(), MayShow::default());
-        let ends = Ends { source, target, counted, may_show, refusals: None };
+        let ends = Ends { source, target, counted, may_show, refusals: None, cut: None };
         let lookout = MarkerLookout::new(ends, queue, self.notices.clone(), self.limits, began);
         let are_ended = move || over.borrow().iter().all(|it| *it);
         Some(spawn_local(lookout.watch(are_ended)))

@@ -6,7 +6,6 @@ use crate::driver::{
     DocumentCount, Local, ReplicaEnd, Replicated, ReplicatedPage, ReplicationState, TargetError,
 };
 use crate::measure::LinkEnd;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 const MS: Nanos = 1_000_000;
@@ -204,7 +203,8 @@ pub(in crate::run::replicate) fn lookout(
 
 pub(in crate::run::replicate) fn ends(source: &Fake, target: &Fake) -> Ends {
     let (source, target) = (source.connect(), target.connect());
-    Ends { source, target, counted: Vec::new(), may_show: MayShow::Same, refusals: None }
+    let (counted, may_show) = (Vec::new(), MayShow::Same);
+    Ends { source, target, counted, may_show, refusals: None, cut: None }
 }
 
 /// Stores markers at the source, and reports them to the link that looks for them.

@@ -9,7 +9,7 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Replicator, TargetError};
 use crate::measure::{Comparison, LinkEnd, MarkerLog, Markers};
 use crate::op::grouped;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,13 @@ pub(super) struct FoundLink {
     pub(super) comparison: Option<Comparison>,
     /// The reason an end does not respond, if it does not, or nothing more is waited for.
     pub(super) reason: Option<String>,
+}
+
+impl FoundLink {
+    /// Whether it has ended because its target refuses documents.
+    pub(super) fn is_refused(&self) -> bool {
+        self.end == LinkEnd::Behind && self.reason.is_some()
+    }
 }
 
 /// Time limits.
@@ -115,6 +122,9 @@ pub(super) struct Ends {
     pub(super) may_show: MayShow,
     /// What tells that the target has refused what it lacks; `None` if nothing does.
     pub(super) refusals: Option<Refusals>,
+    /// Whether a link before this one has ended because its target refuses documents; `None` if
+    /// none comes before it.
+    pub(super) cut: Option<Rc<Cell<bool>>>,
 }
 
 /// Looks for the markers of a source at a target.
@@ -336,7 +346,7 @@ impl MarkerLookout {
             self.receive();
             self.look_on().await;
             let asked_at = self.clock.now();
-            if self.is_last_seen && are_ended() {
+            if (self.is_last_seen || self.is_cut()) && are_ended() {
                 let before = compared.as_ref().map(|it| it.found.wrong());
                 if self.is_worth_comparing(&mut quiet, quiet_ns / 2).await {
                     compared = self.compare(compared).await;
@@ -354,7 +364,7 @@ impl MarkerLookout {
                     if is_stuck && it.unlisted == 0 && self.has_refused(wrong).await {
                         return Settled { end: LinkEnd::Behind, converged_s: None, compared };
                     }
-                    if quiet.lasted(self.clock.now()) >= quiet_ns {
+                    if self.is_last_seen && quiet.lasted(self.clock.now()) >= quiet_ns {
                         return Settled { end: LinkEnd::Lost, converged_s: None, compared };
                     }
                 }
@@ -373,6 +383,12 @@ impl MarkerLookout {
             };
             tokio::time::sleep(step).await;
         }
+    }
+
+    /// Whether there may be no last marker: a source that refuses documents of the link before may
+    /// also refuse its own markers.
+    fn is_cut(&self) -> bool {
+        self.outstanding.is_empty() && self.ends.cut.as_ref().is_some_and(|it| it.get())
     }
 
     /// Whether the last marker will never come: the replication has dealt with all that its source

@@ -6,6 +6,7 @@ use super::{Limits, MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState};
 use crate::measure::LinkEnd;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::spawn_local;
@@ -257,6 +258,49 @@ fn what_the_target_has_refused_is_not_lost() {
         let wrong = found.comparison.map(|it| (it.missing, it.different));
         let wanted = if unlisted.is_some() { (2, 0) } else { (1, 1) };
         assert_eq!(wrong, Some(wanted), "{what}");
+    }
+}
+
+/// A source that refuses the documents of the link before may refuse its own markers as well.
+#[test]
+fn the_last_marker_of_a_source_that_refuses_documents_is_not_waited_for() {
+    // Whether the link before has ended because of that, whether a marker is on its way, and
+    // whether the target has all the rest.
+    for (cut, is_sent, has_all) in [
+        (Some(true), false, true),
+        (Some(true), true, true),
+        // It may be slow: only after its last marker is anything lost.
+        (Some(true), false, false),
+        (Some(false), false, true),
+        (None, false, true),
+    ] {
+        let (source, target) = (Fake::with(&[("a", "1-a")]), Fake::default());
+        if has_all {
+            target.put("a", "1-a");
+        }
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let clock = Clock::system();
+        let acknowledged = clock.now();
+        if is_sent {
+            source.put("m", "1-m");
+            queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: false });
+        }
+        let is_early = cut == Some(true) && has_all && !is_sent;
+        let converge_ns = if is_early { 60 * SECOND_NS } else { 600 * MS };
+        let limits = Limits { converge_ns, quiet_ns: 100 * MS, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.cut = cut.map(|it| Rc::new(Cell::new(it)));
+        let lookout = lookout(ends, &queue, &notices, limits);
+        let began = clock.now();
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        let took_ns = clock.now() - began;
+        let what = format!("{cut:?}, {is_sent}, {has_all}");
+        let end = if has_all && !is_sent { LinkEnd::Converged } else { LinkEnd::Behind };
+        assert_eq!((found.end, &found.reason), (end, &None), "{what}");
+        assert!(!found.is_refused(), "{what}");
+        let fits = if is_early { took_ns < 30 * SECOND_NS } else { took_ns >= 600 * MS };
+        assert!(fits, "{what}: {took_ns}");
     }
 }
 

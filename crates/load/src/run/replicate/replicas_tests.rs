@@ -2,7 +2,7 @@
 //! it, and what is removed again.
 
 use super::{Replicas, State, job_name};
-use crate::clock::{Nanos, SECOND_NS};
+use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{
     Existing, Opening, ReplicationPhase, ReplicationState, TargetAsked, TargetError, TargetPlan,
 };
@@ -203,6 +203,32 @@ fn a_chain_of_new_databases_is_measured_and_removed_again() {
     assert!(asked("PUT /a/springload") && asked("PUT /b/springload"));
     assert!(!asked("PUT /c/"), "the last one is no source");
     assert!(!asked("POST /a/_bulk_docs"), "the markers go with their database");
+}
+
+#[test]
+fn a_chain_whose_middle_refuses_everything_is_not_waited_for() {
+    let (couch, stop, mut told) = (Couch::start(), Stop::default(), Told::default());
+    let mut spec = spec(&couch, &["a", "b", "c"], Topology::Chain);
+    spec.replicate.as_mut().unwrap().converge_timeout_ns = 60 * SECOND_NS;
+    let replicas = opened(&spec);
+    let forbidden = json!({ "error": "forbidden", "reason": "no" });
+    couch.instead("PUT /b/springload*", &[(403, forbidden)]);
+    let info = json!({ "doc_write_failures": 1_000_000, "through_seq": 1_000_000 });
+    couch.says("b", &[json!({ "state": "running", "info": info })]);
+    couch.lag("b", u32::MAX);
+    replicas.begin(&stop, &mut told).unwrap();
+    wait_for(&couch, "a", 3);
+    let clock = Clock::system();
+    let began = clock.now();
+    let links = replicas.settle(&stop, &mut told).links;
+    // Writing the last marker is tried for 30 s while somebody looks for it.
+    assert!(clock.now() - began < 20 * SECOND_NS);
+    let ends: Vec<_> = links.iter().map(|it| it.end).collect();
+    assert_eq!(ends, [LinkEnd::Behind, LinkEnd::Converged]);
+    let reason = "the target refused 1,000,000 documents, and nothing more will come";
+    assert_eq!(links[0].reason.as_deref(), Some(reason));
+    assert!(links[0].markers.written >= 3 && links[1].markers.written == 0);
+    replicas.finish(&stop).unwrap();
 }
 
 #[test]
