@@ -18,6 +18,11 @@ fn server() -> Server {
     })
 }
 
+/// An address with the user in it.
+fn named(url: &str) -> String {
+    url.replace("://", "://ann@")
+}
+
 /// A small run with these words.
 fn run(words: &[&str]) -> Run {
     Run::of(words).args(&["-c", "2", "--docs", "20", "--batch", "5", "--ops", "20"])
@@ -185,7 +190,6 @@ fn the_password_of_a_list_goes_to_one_server() {
     nowhere(
         &refused.refused(2, &["SPRINGLOAD_PASSWORD: the URLs name several servers", "--netrc"]),
     );
-    let named = |url: &str| url.replace("://", "://ann@");
     let siege = Run::of(&["siege", "-r", "1", &named(&one.url), &named(&other.url)]);
     let refused = siege.envs([("SPRINGLOAD_PASSWORD", SECRET)]).finish();
     nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: the URLs name several servers"]));
@@ -221,6 +225,46 @@ fn an_audit_logs_in_as_the_user_of_its_run_on_the_servers_of_that_run() {
     let refused = audit(&[&other.url]).envs(ALONE).finish();
     nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: a password without a user"]));
     assert_eq!(other.as_stand_in().expect("a stand-in").counters().requests, 0);
+}
+
+#[test]
+fn a_log_in_in_an_address_of_replicate_is_only_for_that_server() {
+    let (one, other) = (server(), server());
+    let (ann, ann_there) = (named(&one.url), named(&other.url));
+    let [ann, ann_there, here, there] = [&ann[..], &ann_there, &one.url, &other.url];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("password");
+    fs::write(&file, SECRET).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let run = |words: &[&str]| Run::of(&[&["replicate", "--noise", "warn"], words].concat());
+    let asked = || other.as_stand_in().expect("a stand-in").counters().requests;
+
+    let refused = run(&[ann, there]).envs(ALONE).finish();
+    nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: a password without a user"]));
+    let refused = run(&[ann, there, "--password-file", file]).finish();
+    nowhere(&refused.refused(2, &["--password-file: a password without a user"]));
+    assert_eq!(asked(), 0);
+    let user = Some(("SPRINGLOAD_USER", USER));
+    for (words, environment) in [
+        // Two databases of one server.
+        (&[ann, here][..], None),
+        (&[ann, here, "--password-file", file], None),
+        // The user is named for each, or for all.
+        (&[ann, ann_there], None),
+        (&[ann, there], user),
+        (&[here, there], user),
+        (&[here, there, "-u", USER], None),
+        (&[here, there, "-u", USER, "--password-file", "-"], None),
+        (&[ann, there, "--password-file", file], user),
+    ] {
+        let before = asked();
+        let run = run(words).envs(ALONE).envs(environment).stdin(&format!("{SECRET}\n")).finish();
+        // They were logged in to: the next thing is what stand-ins lack.
+        let lacks = run.stderr.contains("has no database _replicator");
+        assert!(run.code == 3 && lacks, "{words:?}: {}", run.stderr);
+        assert_eq!(asked() > before, words[1] != here, "{words:?}");
+        nowhere(&run);
+    }
 }
 
 #[test]

@@ -147,6 +147,47 @@ impl CredentialArgs {
         Ok(Servers { targets, shown, headers })
     }
 
+    /// The same for servers that are not nodes of one cluster: who logs in to one of them by its
+    /// address does not log in to the others. A server that is named again is the same one.
+    ///
+    /// # Errors
+    /// Fails if the credentials are invalid or cannot be read.
+    pub(in crate::cli) fn servers_apart(
+        &self,
+        named: &Named,
+        headers: Vec<String>,
+    ) -> Result<Servers, Invalid> {
+        let alone = Named { nodes: Vec::new(), ..named.clone() };
+        let mut servers = self.servers(&alone, headers)?;
+        let Some(first) = servers.targets.first().map(|it| login_of(it)) else {
+            return Ok(servers);
+        };
+        // The file may be a pipe, which can only be read once.
+        let flags = match &self.password_file {
+            Some(_) => Login { user: self.user.clone(), password: first.password },
+            None => self.of_flags()?,
+        };
+        for address in &named.nodes {
+            let before = |parts: Address<'_>| {
+                let is_same = |it: &&String| {
+                    Address::of(it).is_some_and(|other| other.is_same_server(&parts))
+                };
+                servers.targets.iter().find(is_same).map(|it| login_of(it))
+            };
+            let target = match Address::of(address).map(|parts| (parts, before(parts))) {
+                Some((_, Some(same))) => self.apply_to(address, &same)?,
+                Some((parts, None)) => {
+                    let (own, host) = (parts.login(), parts.host());
+                    parts.with(&self.chosen(flags.clone(), own, host, parts.wants_user())?)
+                }
+                None => address.clone(),
+            };
+            servers.targets.push(target);
+            servers.shown.push(strike_password(address));
+        }
+        Ok(servers)
+    }
+
     /// The headers of every request to `target`, which already has its credentials: `headers`, and
     /// the token's.
     ///
@@ -276,7 +317,17 @@ impl CredentialArgs {
         host: &str,
         wants_user: bool,
     ) -> Result<Login, Invalid> {
-        let flags = self.of_flags()?;
+        self.chosen(self.of_flags()?, target, host, wants_user)
+    }
+
+    /// The same; `flags`: the credentials that the flags give.
+    fn chosen(
+        &self,
+        flags: Login,
+        target: Login,
+        host: &str,
+        wants_user: bool,
+    ) -> Result<Login, Invalid> {
         let flag = if flags.password.is_some() { "--password-file" } else { PASSWORD_VARIABLE };
         let environment =
             Login { user: variable(USER_VARIABLE), password: variable(PASSWORD_VARIABLE) };
@@ -500,6 +551,37 @@ mod tests {
             assert_eq!(of(&[alone]), [alone]);
         }
         assert!(of(&[]).is_empty());
+    }
+
+    #[test]
+    fn servers_apart_take_a_user_only_from_the_same_server() {
+        let of = |args: &CredentialArgs, targets: &[&str]| {
+            let mut targets = targets.iter().map(|&it| it.to_owned());
+            let address = targets.next();
+            let named = Named { address, nodes: targets.collect(), flag: "TARGET" };
+            let servers = args.servers_apart(&named, Vec::new()).unwrap();
+            assert_eq!(servers.targets.len(), servers.shown.len());
+            servers.targets
+        };
+        let none = CredentialArgs::default();
+        assert_eq!(
+            of(&none, &["http://ann:pw@a/x", "http://b", "A/y", "http://bob:x@c", "c", "http://b"]),
+            [
+                "http://ann:pw@a/x",
+                "http://b",
+                "ann:pw@A/y",
+                "http://bob:x@c",
+                "bob:x@c",
+                "http://b"
+            ]
+        );
+        let eve = CredentialArgs { user: Some("eve:1".to_owned()), ..CredentialArgs::default() };
+        assert_eq!(
+            of(&eve, &["http://ann:pw@a", "http://b", "http://bob:x@c", "a"]),
+            ["http://eve:1@a", "http://eve:1@b", "http://eve:1@c", "eve:1@a"]
+        );
+        assert_eq!(of(&none, &["redis://:pw@a", "basic"]), ["redis://:pw@a", "basic"]);
+        assert!(of(&none, &[]).is_empty());
     }
 
     #[test]

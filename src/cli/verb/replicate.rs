@@ -84,7 +84,7 @@ impl Verb for Replicate {
     fn carry_out(mut self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let named = named_nodes(std::mem::take(&mut self.settings.target.target));
         let headers = std::mem::take(&mut self.settings.client.header);
-        let servers = self.credentials.servers(&named, headers)?;
+        let servers = self.credentials.servers_apart(&named, headers)?;
         self.settings.client.header = servers.headers;
         let mut targets = servers.targets.into_iter();
         self.settings.target.target = targets.next().into_iter().collect();
