@@ -47,17 +47,32 @@ impl Counted {
         Some(self.of_others()? as f64 / self.served.requests() as f64)
     }
 
+    /// The run's own requests of whose response no status is known: the server may have sent one
+    /// that came too late, of any status.
+    pub fn without_status(&self) -> u64 {
+        let Some(by) = &self.by else { return 0 };
+        self.sent.max(by.requests()).saturating_sub(by.statuses.values().sum())
+    }
+
     /// The others' requests by method and by response status, most frequent first; empty if not
-    /// known.
+    /// known. Of a status, only as many as cannot be the run's own: if some of those are without a
+    /// status, that is a lower bound.
     pub fn others_by(&self) -> [Vec<(String, u64)>; 2] {
         let Some(sent) = &self.by else { return Default::default() };
-        [(&self.served.methods, &sent.methods), (&self.served.statuses, &sent.statuses)].map(
-            |(served, sent)| {
-                let mut all: Vec<_> = more(served, sent).into_iter().collect();
-                all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-                all
-            },
-        )
+        let mut statuses = more(&self.served.statuses, &sent.statuses);
+        let late = self.without_status();
+        statuses.values_mut().for_each(|count| *count = count.saturating_sub(late));
+        statuses.retain(|_, count| *count > 0);
+        let methods = more(&self.served.methods, &sent.methods);
+        // More responses than requests: some are not the others'.
+        if statuses.values().sum::<u64>() > methods.values().sum::<u64>() {
+            statuses.clear();
+        }
+        [methods, statuses].map(|counts| {
+            let mut all: Vec<_> = counts.into_iter().collect();
+            all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            all
+        })
     }
 
     /// Requests with a response that the server did not count, if there are any.
@@ -214,6 +229,35 @@ mod tests {
         let by = [vec![("GET".to_owned(), 21)], vec![("200".to_owned(), 21)]];
         assert_eq!(counted(121, 100).others_by(), by, "and not those with the same count");
         assert_eq!(counted(100, 121).not_counted(), Some(21));
+    }
+
+    #[test]
+    fn late_answers_of_the_run_are_not_told_as_those_of_others() {
+        let served = |methods: &[(&str, u64)], statuses: &[(&str, u64)]| {
+            let of = |all: &[(&str, u64)]| -> BTreeMap<String, u64> {
+                all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+            };
+            Served { methods: of(methods), statuses: of(statuses) }
+        };
+        let told = |sent: Served, statuses: &[(&str, u64)]| {
+            let served = served(&[("GET", 607), ("PUT", 562)], statuses);
+            let counted = Counted { served, sent: 1_062, by: Some(sent), unanswered: 71 };
+            assert_eq!(counted.of_others(), Some(107));
+            let [methods, statuses] = counted.others_by();
+            assert_eq!(methods, [("GET".to_owned(), 107)]);
+            statuses
+        };
+        let methods = [("GET", 500), ("PUT", 562)];
+        let ok = |count| vec![("200".to_owned(), count)];
+        // Without a status are 37 reads, 33 writes and what was not found.
+        let sent = || served(&methods, &[("200", 463), ("201", 528)]);
+        let all = [("200", 607), ("201", 561), ("404", 1)];
+        assert_eq!(told(sent(), &all), ok(73), "144 without 71");
+        // Each has its status: all can be told.
+        let sent = || served(&methods, &[("200", 500), ("201", 562)]);
+        assert_eq!(told(sent(), &[("200", 607), ("201", 562)]), ok(107));
+        // More responses than requests.
+        assert!(told(sent(), &[("200", 607), ("201", 563)]).is_empty());
     }
 
     #[test]

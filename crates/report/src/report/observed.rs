@@ -245,7 +245,7 @@ fn counted_words(counted: &Counted) -> Option<String> {
             decimal(share, usize::from(share < 10.0)),
             grouped(others),
             grouped(all),
-            kinds_words(&counted.others_by()),
+            kinds_words(&counted.others_by(), counted.without_status() > 0),
         ));
     }
     let less = counted.not_counted()?;
@@ -257,8 +257,8 @@ fn counted_words(counted: &Counted) -> Option<String> {
     ))
 }
 
-/// What others requested and the responses to it, if known.
-fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2]) -> String {
+/// What others requested and the responses to it, if known; `at_least`: there may be more of them.
+fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2], at_least: bool) -> String {
     let named = |all: &[(String, u64)], before: &str| {
         let each = |(name, count): &(String, u64)| format!("{} {before}{name}", grouped(*count));
         all.iter().take(MOST_KINDS).map(each).collect::<Vec<_>>().join(", ")
@@ -267,7 +267,8 @@ fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2]) -> String {
         ([], _) => String::new(),
         (methods, []) => format!(" ({})", named(methods, "")),
         (methods, statuses) => {
-            format!(" ({}; answered {})", named(methods, ""), named(statuses, "× "))
+            let bound = if at_least { "at least " } else { "" };
+            format!(" ({}; answered {bound}{})", named(methods, ""), named(statuses, "× "))
         }
     }
 }

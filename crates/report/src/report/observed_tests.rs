@@ -152,6 +152,11 @@ fn requests_of_others_and_lost_answers_are_reported_and_a_few_are_not() {
     let by = Counted { by: Some(sent), ..counted(2_838, 2_838, 0) };
     assert_eq!(by.not_counted(), Some(2_838));
     let served = Served { statuses: [("200".to_owned(), 2_838)].into(), ..by.served.clone() };
+    // One of the run's own may have been answered with that, too late.
+    let mut late = Counted { served: served.clone(), ..by.clone() };
+    late.by.as_mut().unwrap().statuses.insert("201".to_owned(), 2_837);
+    let words = counted_words(&late).unwrap();
+    assert!(words.ends_with("(2,838 GET; answered at least 2,837 × 200)"), "{words}");
     assert_eq!(
         counted_words(&Counted { served, ..by }).unwrap(),
         "100 % of this server's requests were not this run's: 2,838 of 2,838 (2,838 GET; \
