@@ -48,6 +48,20 @@ pub(super) struct Connection {
     pub(super) times: ConnectionTimes,
     /// Its outage, while it has one.
     pub(super) spell: Option<Spell>,
+    /// The time that was counted before the first request of its outage.
+    counted_ns: Nanos,
+}
+
+impl Connection {
+    /// Notes that an outage of this length has ended. The requests that failed in it are counted
+    /// already; the one after it took `next_ns`.
+    #[cold]
+    fn was_down(&mut self, down_ns: Nanos, next_ns: Nanos) {
+        let counted_ns = self.times.counted_ns().saturating_sub(next_ns);
+        let failed_ns = counted_ns.saturating_sub(self.counted_ns);
+        self.times.down_ns += down_ns;
+        self.times.away_ns += down_ns.saturating_sub(failed_ns);
+    }
 }
 
 #[derive(Debug)]
@@ -244,19 +258,25 @@ impl Watch {
     /// Notes whether a connection is served.
     #[inline]
     fn heed(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
-        let (began, done, spell) = (ended.began, ended.timing.done, &mut connection.spell);
-        let silent_until = ended.silent_until;
+        let (began, done, phases_ns) = (ended.began, ended.timing.done, ended.timing.phases_ns());
+        let (silent_until, spell) = (ended.silent_until, &mut connection.spell);
         match ended.failure {
             // This failure says nothing about the server.
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
+                if spell.is_none() {
+                    let counted_ns = connection.times.counted_ns();
+                    connection.counted_ns = counted_ns.saturating_sub(phases_ns);
+                }
                 let mut log = self.outage.borrow_mut();
                 log.failed(&self.pulse, spell, began, done.max(silent_until), failure);
             }
             _ => {
                 let (log, pulse) = (&self.outage, &self.pulse);
                 let down_ns = OutageLog::succeeded(log, pulse, self.shard, spell, began, done);
-                connection.times.down_ns += down_ns;
+                if down_ns > 0 {
+                    connection.was_down(down_ns, phases_ns);
+                }
             }
         }
     }
@@ -272,7 +292,7 @@ impl Watch {
         let (until, spell) = (now.min(self.end), &mut connection.spell);
         let gave_up = stopped.is_some_and(StopReason::gave_up);
         let down_ns = self.outage.borrow_mut().leave(&self.pulse, spell, until, gave_up);
-        connection.times.down_ns += down_ns;
+        connection.was_down(down_ns, 0);
     }
 
     /// Notes operations that were due at these times and will never begin. If the thread returned

@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::{Clock, SECOND_NS};
 use crate::measure::Outage;
+use crate::op::OpKind;
 
 const MS: Nanos = 1_000_000;
 
@@ -88,6 +89,49 @@ fn what_this_machine_lacks_does_not_end_an_outage() {
         watch.ended(whole(result, from_ms, &timing), &mut connection);
     }
     assert_eq!(connection.times.down_ns, 500 * MS);
+}
+
+/// What a connection spent, in milliseconds: down, of that in no phase of a request, and locally.
+/// Each request waits for its answer all the time from its beginning to its end.
+fn spent_ms(requests: &[(Option<Failure>, Nanos, Nanos)], left_ms: Nanos) -> [Nanos; 3] {
+    let (watch, _pulse) = watch(false);
+    let mut connection = Connection::default();
+    for &(failure, from_ms, to_ms) in requests {
+        let remote_ns = (to_ms - from_ms) * MS;
+        let timing = Timing { remote_ns, ..Timing::between(from_ms * MS, to_ms * MS) };
+        connection.times.add(OpKind::Read, &timing, 1);
+        watch.ended(whole(failure, from_ms, &timing), &mut connection);
+    }
+    watch.leave(&mut connection, left_ms * MS, None);
+    connection.times.close(left_ms * MS);
+    let ConnectionTimes { down_ns, away_ns, local_ns, .. } = connection.times;
+    assert_eq!(local_ns + connection.times.counted_ns() + away_ns, left_ms * MS);
+    [down_ns, away_ns, local_ns].map(|it| it / MS)
+}
+
+#[test]
+fn the_time_without_a_server_is_not_local() {
+    let refused = Some(Failure::Connect);
+    // 10 ms between requests are the client's.
+    let well = [(None, 0, 100), (None, 110, 200), (Some(Failure::NotFound), 210, 300)];
+    assert_eq!(spent_ms(&well, 310), [0, 0, 30], "no outage");
+    // Pauses of 90 and 290 ms between attempts that are refused.
+    let partly = [
+        (None, 0, 100),
+        (refused, 110, 120),
+        (refused, 210, 220),
+        (None, 510, 600),
+        (None, 610, 700),
+    ];
+    assert_eq!(spent_ms(&partly, 710), [400, 380, 30]);
+    // A request without an answer waits for it: that is in its phase already.
+    assert_eq!(spent_ms(&[(Some(Failure::Timeout), 10, 900)], 1_000), [990, 100, 10]);
+    // It never answers.
+    let dead: Vec<_> = (0..10).map(|it| (refused, it * 500, it * 500 + 1)).collect();
+    assert_eq!(spent_ms(&dead, 5_000), [5_000, 4_990, 0]);
+    // Two outages, the second up to the end.
+    let twice = [(refused, 0, 10), (None, 100, 200), (refused, 210, 220)];
+    assert_eq!(spent_ms(&twice, 300), [190, 170, 10]);
 }
 
 #[test]

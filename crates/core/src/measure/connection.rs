@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// One connection's time in each phase, in nanoseconds, and the documents it moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionTimes {
-    /// Generating documents, encoding, decoding: everything else.
+    /// Generating documents, encoding, decoding: everything else, but not the time without a
+    /// server, `away_ns`.
     pub local_ns: Nanos,
     /// Writing requests.
     pub send_ns: Nanos,
@@ -21,6 +22,9 @@ pub struct ConnectionTimes {
     /// Outages of the connection: from an operation that failed because of the server to the next
     /// one that did not, or to the end of the stage.
     pub down_ns: Nanos,
+    /// The part of the outages that is in no other phase, such as pauses before another attempt.
+    #[serde(default)]
+    pub away_ns: Nanos,
     /// Answers timed by the kernel's timestamp of their arrival.
     pub noted_answers: u64,
     /// The figures per kind, in the order of their first use. A connection has few kinds, and there
@@ -78,10 +82,14 @@ impl ConnectionTimes {
         self.kinds.iter().map(|(_, kind)| kind.remote_ns).sum()
     }
 
+    /// The time that was counted up to now: requests, and waiting for them to become due.
+    pub fn counted_ns(&self) -> Nanos {
+        self.send_ns + self.remote_ns() + self.receive_ns + self.idle_ns
+    }
+
     /// Counts the rest of `elapsed_ns`, the connection's total time, as local.
     pub fn close(&mut self, elapsed_ns: Nanos) {
-        let counted = self.send_ns + self.remote_ns() + self.receive_ns + self.idle_ns;
-        self.local_ns = elapsed_ns.saturating_sub(counted);
+        self.local_ns = elapsed_ns.saturating_sub(self.counted_ns() + self.away_ns);
         self.ended_ns = elapsed_ns;
     }
 }
@@ -96,7 +104,7 @@ pub struct PhaseTable {
         schemars(extend("propertyNames" = { "enum": ["local", "send", "remote", "receive"] }))
     )]
     pub spread: BTreeMap<String, Spread>,
-    /// Local time of each connection.
+    /// Local time of each connection, without that of its outages.
     pub local_s: Vec<f64>,
     /// Send time of each connection.
     pub send_s: Vec<f64>,
@@ -173,7 +181,12 @@ mod tests {
         one.add(OpKind::Read, &timing(s, 2 * s, 3 * s), 1);
         one.add(OpKind::Read, &timing(s, 3 * s, s), 4);
         one.add(OpKind::Create, &timing(s, 5 * s, 2 * s), 10);
+        let mut waited = ConnectionTimes { down_ns: 4 * s, away_ns: 3 * s, ..one.clone() };
         one.close(25 * s);
+        // Waiting for a server that was away is no work of the client.
+        waited.close(25 * s);
+        assert_eq!((one.local_ns, waited.local_ns), (5 * s, 2 * s));
+        assert_eq!(waited.local_ns + waited.counted_ns() + waited.away_ns, 25 * s);
         // The elapsed time is less than what was counted: no time is left for the client.
         let mut other = ConnectionTimes { down_ns: 2 * s, ..ConnectionTimes::default() };
         other.add(OpKind::Read, &timing(s, s, s), 1);

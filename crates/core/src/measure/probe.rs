@@ -210,6 +210,11 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Writing the request, waiting for the answer and reading it.
+    pub const fn phases_ns(&self) -> Nanos {
+        self.send_ns + self.remote_ns + self.receive_ns
+    }
+
     /// The times of purely local work, from `began` to `done`.
     pub const fn between(began: Nanos, done: Nanos) -> Self {
         let spent_ns = done.saturating_sub(began);
