@@ -60,7 +60,7 @@ pub use silence::{Answers, NodeAnswers, Silences};
 pub use slots::{Slot, SlotSums};
 pub use spans::{Span, Spans};
 pub use spread::Spread;
-pub use summary::{OperationSummary, Totals, failure_words};
+pub use summary::{OperationSummary, Totals, failure_words, failure_words_of};
 pub use visibility::{Sightings, Visibility, VisibleBy};
 
 /// Whether a value is its default. Records leave out such keys, so that older records, which lack

@@ -186,9 +186,17 @@ impl OperationSummary {
 
 /// The classes of failures over `operations`, with their counts and the reason of the first.
 pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSummary>) -> String {
+    failure_words_of(operations, |_| true)
+}
+
+/// The same of the classes that `told` selects.
+pub fn failure_words_of<'a>(
+    operations: impl IntoIterator<Item = &'a OperationSummary>,
+    told: impl Fn(Failure) -> bool,
+) -> String {
     let mut classes = BTreeMap::<Failure, (u64, Option<&Reason>)>::new();
     for operation in operations {
-        for (&class, &count) in &operation.failures {
+        for (&class, &count) in operation.failures.iter().filter(|(class, _)| told(**class)) {
             let (sum, reason) = classes.entry(class).or_default();
             *sum += count;
             *reason = reason.or_else(|| operation.reasons.get(&class));

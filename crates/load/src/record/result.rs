@@ -2,7 +2,7 @@
 
 use super::code::DATA_WRONG;
 use super::{Code, Ended, EndedBy, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
-use crate::measure::{LinkEnd, failure_words};
+use crate::measure::{LinkEnd, failure_words, failure_words_of};
 use crate::op::{Failure, grouped};
 use crate::plan::{Metric, Noise, Purpose, Quantity};
 use serde::{Deserialize, Serialize};
@@ -277,9 +277,11 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     let why = super::blame::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
     let mut reason = format!("{}: {why}", stage.title());
     // Other failures may be the cause, such as a deleted database.
-    let (failed, issued) = record.unprovoked(stage, |class| !class.unserved());
+    let others = |class: Failure| !class.unserved();
+    let (failed, issued) = record.unprovoked(stage, others);
     if failed as f64 > issued as f64 * FAILED {
-        let (failed, issued, words) = (grouped(failed), grouped(issued), stage.failures());
+        let (failed, issued) = (grouped(failed), grouped(issued));
+        let words = record.unprovoked_words(stage, others);
         let _ =
             write!(reason, "; {failed} of {issued} operations failed for other reasons: {words}");
     }
@@ -369,7 +371,7 @@ fn failures(record: &RunRecord) -> Option<FoundResult<'_>> {
         "{failed} of {issued} operations of the {} stage failed: {}; --fail-if '{limit} > N%' \
          allows more than 1 %",
         stage.title(),
-        stage.failures(),
+        record.unprovoked_words(stage, |_| true),
     );
     Some((Cause::Failures(stage), RunResult::failed(4, reason)))
 }
@@ -434,15 +436,28 @@ impl RunRecord {
     /// Failures of the classes that `asked` selects, except conflicts that the plan provokes and
     /// what a drill broke; and the number of documents they are out of.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> (u64, u64) {
-        let plan = self.plan_of(stage);
-        let provokes = plan.is_some_and(|plan| plan.work.traits().shares_documents);
-        let counts = |class: Failure| asked(class) && (!provokes || class != Failure::Conflict);
+        let counts = self.counts_as_failed(stage, asked);
         if let Some(drill) = stage.drilled() {
             return drill.failed(counts);
         }
         let failures = stage.requests().flat_map(|operation| &operation.failures);
         let failures = failures.filter(|(class, _)| counts(**class));
         (failures.map(|(_, count)| count).sum(), stage.issued())
+    }
+
+    /// The same failures with their reasons.
+    fn unprovoked_words(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> String {
+        failure_words_of(stage.requests(), self.counts_as_failed(stage, asked))
+    }
+
+    fn counts_as_failed(
+        &self,
+        stage: &StageRecord,
+        asked: impl Fn(Failure) -> bool,
+    ) -> impl Fn(Failure) -> bool {
+        let plan = self.plan_of(stage);
+        let provokes = plan.is_some_and(|plan| plan.work.traits().shares_documents);
+        move |class| asked(class) && (!provokes || class != Failure::Conflict)
     }
 }
 

@@ -149,6 +149,32 @@ fn what_the_server_is_not_to_blame_for_is_reported_beside_a_verdict() {
 }
 
 #[test]
+fn what_failed_for_other_reasons_is_only_that() {
+    let reason = record(|record| {
+        fail(record, Failure::NotFound, 500);
+        let stage = crud(record);
+        stage.verdict = Verdict::Degraded { failed_share: 0.01, outage_s: 0.1 };
+        let reads = stage.operations.iter_mut().find(|it| it.kind == OpKind::Read).unwrap();
+        reads.failures.extend([(Failure::Connect, 56), (Failure::Unanswered, 1)]);
+        reads.ok -= 57;
+    });
+    let reason = reason.result().reason.unwrap();
+    let others = "; 500 of 3,100 operations failed for other reasons: 500 not_found";
+    assert!(reason.ends_with(others), "{reason}");
+    // So it is where the plan provokes conflicts.
+    let reason = record(|record| {
+        record.plan.stages = vec![ycsb(YcsbPhase::Run)];
+        fail(record, Failure::NotFound, 500);
+        let reads = crud(record).operations.iter_mut().find(|it| it.kind == OpKind::Read).unwrap();
+        reads.failures.insert(Failure::Conflict, 100);
+        reads.ok -= 100;
+    });
+    let reason = reason.result().reason.unwrap();
+    assert!(reason.contains("500 of 3,100 operations of the "), "{reason}");
+    assert!(reason.contains(" stage failed: 500 not_found; --fail-if"), "{reason}");
+}
+
+#[test]
 fn thresholds_say_how_much_may_fail() {
     let judged = |threshold: &str, failures| {
         let record = record(|record| {
