@@ -451,6 +451,18 @@ fn the_shell_reads_what_was_loaded() {
 }
 
 #[test]
+fn the_shell_waits_no_longer_than_its_timeout() {
+    let faults = Faults { drop_fraction: 1.0, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let url = format!("couchdb.url={}", server.url);
+    let mut shell = assert_cmd::Command::new(crate::springload::BINARY);
+    let shell = shell.args(["ycsb", "shell", "couchdb", "-p", &url, "--timeout", "200ms"]);
+    // Less than the default timeout.
+    let output = shell.timeout(std::time::Duration::from_secs(20)).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
 fn a_driver_that_ycsb_has_no_binding_to_is_named_by_its_own_name() {
     let words = |phase: &'static str| ["ycsb", phase, "line", "-P", "workloads/workloada"];
     let few = ["-p", "recordcount=40", "-p", "couchdb.url=http://h:1", "-threads", "2"];
@@ -477,6 +489,7 @@ fn the_last_of_several_options_counts_however_each_is_written() {
         ("-threads=2 -s -s -jvm-args=-Xmx1g -cp=x -target 5 -target -1", 2, "closed"),
         ("-threads 5 -threads 3 -p target=5 -target 100000", 3, "rate"),
         ("-threads 5 -p threadcount=4 -target=-1", 4, "closed"),
+        ("-p threadcount=4 --threads 5 -p target=9 --target -1", 5, "closed"),
     ] {
         let words: Vec<_> = words.split(' ').collect();
         let file = ["-P", "workloads/workloada", "-p", "recordcount=8"];

@@ -6,7 +6,6 @@ use super::site;
 use super::traces::traces;
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
-use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::load::at_rate;
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
@@ -126,10 +125,10 @@ impl YcsbAsked {
         self.notes.iter().for_each(|note| eprintln!("note: {note}"));
         shell::main(&shell::Shell {
             target: Some(target),
-            credentials: CredentialArgs::default(),
             table: self.properties.get("table").map(str::to_owned),
             tls: args.tls.clone(),
             options: bound.options,
+            timeout_ns: Some(bound.timeout_ns.unwrap_or(args.timeout)),
             ..shell::Shell::default()
         })
     }

@@ -21,9 +21,9 @@ use asked::YcsbAsked;
 use outputs::Outputs;
 use std::ffi::OsString;
 
-/// YCSB's single-dash options that take a value, and what they set: a property, so that the last
-/// one wins however it was spelled, or one of springload's own arguments.
-const VALUED: [(&str, Sets); 10] = [
+/// YCSB's options that take a value, with one dash and with two, and what they set: a property, so
+/// that the last one wins however it was spelled, or one of springload's own arguments.
+const VALUED: [(&str, Sets); 14] = [
     ("-P", Sets::Argument("-P")),
     ("-p", Sets::Argument("-p")),
     ("-l", Sets::Property("label")),
@@ -33,6 +33,10 @@ const VALUED: [(&str, Sets); 10] = [
     ("-target", Sets::Property("target")),
     ("-db", Sets::Property("db")),
     ("-table", Sets::Property("table")),
+    ("--threads", Sets::Property("threadcount")),
+    ("--target", Sets::Property("target")),
+    ("--db", Sets::Property("db")),
+    ("--table", Sets::Property("table")),
     ("-cp", Sets::Argument("--cp")),
     ("-jvm-args", Sets::Argument("--jvm-args")),
 ];
@@ -59,6 +63,7 @@ fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     }
     let mut words = arguments.into_iter();
     let mut spelled: Vec<OsString> = words.by_ref().take(2).collect();
+    let (mut command, mut loads) = (None, None);
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
         let (name, attached) = match text.split_once('=') {
@@ -70,6 +75,9 @@ fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         } else if let Some((option, sets)) = VALUED.iter().find(|(option, _)| *option == name) {
             if *option == "-thread" {
                 eprintln!("note: -thread is read as -threads");
+            }
+            if matches!(sets, Sets::Property("threadcount" | "target")) {
+                loads = Some(*option);
             }
             let value = attached
                 .or_else(|| words.next())
@@ -85,10 +93,17 @@ fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         } else if is_stray(name) {
             return Err(stray(&text, name));
         } else {
+            if command.is_none() && !text.starts_with('-') {
+                command = Some(text);
+            }
             spelled.push(word);
         }
     }
-    Ok(spelled)
+    // As in YCSB, whose shell has a command line of its own.
+    match loads.filter(|_| command.as_deref() == Some("shell")) {
+        Some(option) => Err(format!("{option}: the shell makes no load; leave it out")),
+        None => Ok(spelled),
+    }
 }
 
 /// Whether a word has a single dash and is not one of our letters, with or without its value.
@@ -210,8 +225,27 @@ mod tests {
                 "x ycsb run basic -Pfile -pa=b -o out -q --seed -5",
             ),
             ("x run basic -threads 5", "x run basic -threads 5"),
+            (
+                "x ycsb run basic -p threadcount=2 --threads 4 --target=9 --db d --table t",
+                "x ycsb run basic -p threadcount=2 -p threadcount=4 -p target=9 -p db=d -p table=t",
+            ),
         ] {
             assert_eq!(spelled(line).unwrap(), meant);
+        }
+    }
+
+    #[test]
+    fn the_shell_has_neither_threads_nor_a_target() {
+        for option in ["-threads", "--threads", "-target", "--target"] {
+            let message = spelled(&format!("x ycsb shell basic {option} 5")).unwrap_err();
+            assert!(message.starts_with(&format!("{option}: the shell ")), "{message}");
+            let first = spelled(&format!("x ycsb {option}=5 -P f shell basic")).unwrap_err();
+            assert_eq!(first, message);
+            assert!(spelled(&format!("x ycsb run shell {option} 5")).is_ok(), "a binding");
+        }
+        // Properties may be in a file that is used for all three.
+        for line in ["x ycsb shell basic -p threadcount=5", "x ycsb shell basic -P f -table t"] {
+            assert!(spelled(line).is_ok(), "{line}");
         }
     }
 

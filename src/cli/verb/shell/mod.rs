@@ -55,6 +55,9 @@ pub(in crate::cli) struct Shell {
     /// Settings specific to the driver, from YCSB's dialect.
     #[arg(skip)]
     pub(in crate::cli) options: Map<String, Value>,
+    /// The timeout for one request, from YCSB's dialect.
+    #[arg(skip)]
+    pub(in crate::cli) timeout_ns: Option<u64>,
 }
 
 impl Verb for Shell {

@@ -71,7 +71,7 @@ impl Store {
         let shown = Arc::<Mutex<Vec<u8>>>::default();
         let opening = Opening {
             operations: own.operations.clone(),
-            timeout_ns: TIMEOUT_NS,
+            timeout_ns: args.timeout_ns.unwrap_or(TIMEOUT_NS),
             max_answer: crate::plan::MAX_ANSWER,
             echo: Some(Arc::new({
                 let shown = shown.clone();
@@ -140,9 +140,10 @@ impl Store {
         self.turn_if_needed(table)?;
         let Some(Table { name, plan, driver }) = &self.table else { return Ok(Answer::default()) };
         let (runtime, address) = (&self.runtime, plan.address().unwrap_or_default());
+        let timeout_ns = self.opening.timeout_ns;
         match command.kind().and_then(|kind| plan.card().refusal("TARGET", |it| it == kind)) {
             Some(refusal) => Err(refusal.into()),
-            None => driver.apply(Task { runtime, address, table: name, command }),
+            None => driver.apply(Task { runtime, address, table: name, command, timeout_ns }),
         }
     }
 

@@ -2,8 +2,7 @@
 
 use super::command::ShellCommand;
 use crate::cli::exit::Trouble;
-use crate::cli::flags::schema_source::TIMEOUT_NS;
-use crate::clock::Clock;
+use crate::clock::{Clock, Nanos};
 use crate::driver::{Session, Shard as _, Target, TargetError, WithTarget};
 use crate::measure::Probe;
 use crate::net::ShardContext;
@@ -43,6 +42,7 @@ pub(super) struct Task<'a> {
     pub(super) address: String,
     pub(super) table: &'a str,
     pub(super) command: &'a ShellCommand,
+    pub(super) timeout_ns: Nanos,
 }
 
 impl WithTarget for Task<'_> {
@@ -52,7 +52,7 @@ impl WithTarget for Task<'_> {
     fn with<T: Target>(self, target: &T) -> Self::Output {
         LocalSet::new().block_on(self.runtime, async {
             let clock = Clock::system();
-            let context = ShardContext::new(clock, TIMEOUT_NS);
+            let context = ShardContext::new(clock, self.timeout_ns);
             spawn_local(context.clone().sweep());
             let mut session = target.shard(context).await?.session();
             self.carry_out(&mut session, clock).await
