@@ -3,7 +3,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::look;
-use crate::cli::pipeline::folder::{RUNS, with_its_run};
+use crate::cli::pipeline::folder::with_its_run;
 use crate::cli::print::print;
 use crate::cli::verb::kept::{Several, host};
 use crate::cli::verb::named;
@@ -93,8 +93,8 @@ impl Verb for List {
         }
         let text = tables(&saved);
         if text.is_empty() {
-            let place = self.folder.unwrap_or_else(|| RUNS.into());
-            eprintln!("no runs in {} yet; springload run makes the first", place.display());
+            let here = || named::none_in(&std::env::current_dir().unwrap_or_default());
+            eprintln!("{}", self.folder.map_or_else(here, |it| named::none_yet(&it)));
         }
         print(text.as_bytes());
         Ok(Exit::Passed)

@@ -153,14 +153,34 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
 fn nowhere(name: &str, folder: &Path) -> Invalid {
     let place = folder.join(RUNS);
     let problem = format!("{name} does not exist: no runs are saved in {}", place.display());
-    // In a folder that all users write to, such as /tmp, the runs may be anybody's.
-    let is_own = |it: &Path| it.metadata().is_ok_and(|it| it.permissions().mode() & 0o002 == 0);
-    let above = folder.ancestors().skip(1).find(|it| it.join(RUNS).is_dir() && is_own(it));
-    let cure = above.map_or_else(
+    let cure = next_above(folder).map_or_else(
         || "go to the folder where the run was started, or give the path of the run".to_owned(),
         |above| format!("go to {}, which has some, or give the path of the run", above.display()),
     );
     mistake(problem, cure)
+}
+
+/// The next folder above `folder` that has runs.
+fn next_above(folder: &Path) -> Option<&Path> {
+    // In a folder that all users write to, such as /tmp, the runs may be anybody's.
+    let is_own = |it: &Path| it.metadata().is_ok_and(|it| it.permissions().mode() & 0o002 == 0);
+    folder.ancestors().skip(1).find(|it| it.join(RUNS).is_dir() && is_own(it))
+}
+
+/// The line if there are no runs to list in `folder`, the current one, nor remembered.
+pub(super) fn none_in(folder: &Path) -> String {
+    let place = folder.join(RUNS);
+    match next_above(folder) {
+        Some(above) => {
+            format!("no runs in {}; go to {}, which has some", place.display(), above.display())
+        }
+        None => none_yet(&place),
+    }
+}
+
+/// The same for a folder that was named.
+pub(super) fn none_yet(place: &Path) -> String {
+    format!("no runs in {} yet; springload run makes the first", place.display())
 }
 
 /// Announces that the match is in another folder, perhaps of another project; once per folder.

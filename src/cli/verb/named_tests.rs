@@ -133,9 +133,12 @@ fn where_no_runs_are_saved_the_message_names_the_folder_and_the_next_one_above_t
     let rest = message.strip_prefix(&start).unwrap_or_else(|| panic!("{message}"));
     let above = folder.path().display().to_string();
     assert_eq!(rest, format!("{above}, which has some, or give the path of the run"));
+    // So it is in the list.
+    assert_eq!(none_in(&below), format!("no runs in {looked}; go to {above}, which has some"));
     let alone = |folder: &Path| {
         let message = nowhere("latest", folder).to_string();
         assert!(message.contains("go to the folder where the run was started"), "{message}");
+        assert_eq!(none_in(folder), none_yet(&folder.join(RUNS)));
     };
     alone(Path::new("/"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).expect("as for /tmp");
