@@ -17,6 +17,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The variable with the user, if the target names none.
 const USER_VARIABLE: &str = "SPRINGLOAD_USER";
@@ -42,6 +43,9 @@ pub(in crate::cli) struct CredentialArgs {
     user: Option<String>,
     #[arg(long, value_name = "FILE", help = PASSWORD_HELP)]
     password_file: Option<PathBuf>,
+    /// What was read from there: stdin or a pipe can only be read once.
+    #[arg(skip)]
+    password_read: OnceLock<String>,
     /// Look up a missing user or password in ~/.netrc, or in the file named by NETRC
     #[arg(long)]
     netrc: bool,
@@ -398,6 +402,9 @@ impl CredentialArgs {
     /// The password in the file.
     fn password(&self) -> Result<Option<String>, Invalid> {
         let Some(file) = &self.password_file else { return Ok(None) };
+        if let Some(read) = self.password_read.get() {
+            return Ok(Some(read.clone()));
+        }
         let wrong = |problem: String| {
             Invalid::new("--password-file", problem, "give a file whose only line is the password")
         };
@@ -417,7 +424,7 @@ impl CredentialArgs {
             let what = if password.is_empty() { "no password" } else { "more than one line" };
             return Err(wrong(format!("{shown} contains {what}")));
         }
-        Ok(Some(password.to_owned()))
+        Ok(Some(self.password_read.get_or_init(|| password.to_owned()).clone()))
     }
 }
 
@@ -518,6 +525,24 @@ mod tests {
             let wanted = [wanted.user.unwrap_or_default(), wanted.password.unwrap_or_default()];
             assert_eq!(text, wanted, "{netrc}");
         }
+    }
+
+    #[test]
+    fn a_password_is_read_once_for_all_servers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("password");
+        std::fs::write(&file, "hush\n").unwrap();
+        let args = || {
+            let password_file = Some(file.clone());
+            CredentialArgs { password_file, ..CredentialArgs::default() }
+        };
+        let (first, later) = (args(), args());
+        assert_eq!(first.password().unwrap().as_deref(), Some("hush"));
+        // As stdin is after its end.
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(first.password().unwrap().as_deref(), Some("hush"));
+        let refused = later.password().unwrap_err().to_string();
+        assert!(refused.contains("contains no password"), "{refused}");
     }
 
     #[test]
