@@ -211,6 +211,10 @@ fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if word(&plain, 12).is_none_or(|digits| digits > u32::from(DIGITS)) {
         return Err(format!("more than {DIGITS} digits"));
     }
+    // As a number, this is the one that cannot be negated, which the crate would do.
+    if plain.windows(9).any(|nine| nine.iter().all(|byte| *byte == 0xff)) {
+        return Err("a count that no histogram has".to_owned());
+    }
     Ok(plain)
 }
 

@@ -58,6 +58,7 @@ fn what_is_no_histogram_is_refused_in_words() {
     let plain = plain(&some());
     assert_eq!(read(&deflated(V2_DEFLATED, &plain)), Ok(some()));
     let counts = plain.len() as u32 - V2_HEAD as u32;
+    let more_zeros_than_fit = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
     let refused = [
         (read(&plain), "another encoding"),
         (read(&deflated(0x1c84_9313, &plain)), "another encoding"),
@@ -71,6 +72,8 @@ fn what_is_no_histogram_is_refused_in_words() {
         (replaced(16, &0_u64.to_be_bytes()), "parameters"),
         (replaced(24, &128_u64.to_be_bytes()), "longer than it should be"),
         (replaced(32, &2_f64.to_be_bytes()), "support"),
+        (replaced(V2_HEAD as usize, &[0xff; 9]), "a count that no histogram has"),
+        (replaced(V2_HEAD as usize, &more_zeros_than_fit), "longer than it should be"),
     ];
     for (read, why) in refused {
         let words = read.expect_err(why);
