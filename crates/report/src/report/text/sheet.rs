@@ -179,24 +179,43 @@ impl Sheet {
     /// instead, or as much of it as is needed. The first row has no name.
     fn tell_apart(&self, rows: &mut [Vec<Cell>], width: usize) {
         let names = rows.iter().skip(1).filter_map(|row| row.first());
-        let mut long: Vec<&str> =
-            names.map(|(name, _)| name.as_str()).filter(|name| name.width() > width).collect();
+        let mut long: Vec<String> =
+            names.map(|(name, _)| name.clone()).filter(|name| name.width() > width).collect();
         long.sort_unstable();
         long.dedup();
-        let cut: BTreeSet<String> = long.iter().map(|name| self.cut(name, width)).collect();
-        let (Some(first), Some(last)) = (long.first(), long.last()) else { return };
-        if cut.len() == long.len() {
+        let cut = |name: &String| self.cut(name, width);
+        let differ = |names: &[String]| {
+            names.iter().map(cut).collect::<BTreeSet<String>>().len() == names.len()
+        };
+        if differ(&long) {
             return;
         }
-        // They are sorted, so no two of them have less in common.
-        let common = first.chars().zip(last.chars()).take_while(|(one, other)| one == other);
-        let widest = long.iter().map(|name| name.width()).max().unwrap_or(0);
-        let dropped = common.count().min(widest + 1 - width);
+        let mut shorter = self.without_start(&long, width);
+        if !differ(&shorter) {
+            // What all have in common is too little: another name begins differently.
+            let alike = long.chunk_by(|one, other| cut(one) == cut(other));
+            shorter = alike.flat_map(|names| self.without_start(names, width)).collect();
+        }
         for (name, _) in rows.iter_mut().skip(1).filter_map(|row| row.first_mut()) {
-            if dropped > 1 && name.width() > width {
-                *name = self.shown("…") + &name.chars().skip(dropped).collect::<String>();
+            if let Ok(place) = long.binary_search(name) {
+                name.clone_from(&shorter[place]);
             }
         }
+    }
+
+    /// Sorted names that are wider than `width`, without what they have in common at their start,
+    /// or as much of it as is too wide.
+    fn without_start(&self, names: &[String], width: usize) -> Vec<String> {
+        let [first, .., last] = names else { return names.to_vec() };
+        // They are sorted, so no two of them have less in common.
+        let common = first.chars().zip(last.chars()).take_while(|(one, other)| one == other);
+        let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
+        let dropped = common.count().min(widest + 1 - width);
+        if dropped < 2 {
+            return names.to_vec();
+        }
+        let rest = |name: &String| name.chars().skip(dropped).collect::<String>();
+        names.iter().map(|name| self.shown("…") + &rest(name)).collect()
     }
 
     /// Adds a name, a curve made of columns, and its scale.
@@ -333,6 +352,17 @@ mod tests {
         let links = ["a:5984 #1 → a:5984 #2", "a:5984 #1 → a:5984 #3", "a:5984 #2 → a:5984 #1"];
         let shown = ["…4 #1 → a:5984 #2", "…4 #1 → a:5984 #3", "…4 #2 → a:5984 #1"];
         assert_eq!(cut(22, &links), shown);
+        // Another name that begins differently, or nearly the same, is none of their business.
+        for other in ["from the node 10.0.0.1:5984", "_c from the node 10.0.0.1"] {
+            let start = format!("{}…", &other[..10]);
+            let shown = ["…0.0.1:5984", "…0.0.1:6984", start.as_str()];
+            assert_eq!(cut(16, &[ports[0], ports[1], other]), shown);
+        }
+        let (one, two) = ("every document of the database".repeat(4), "all documents".repeat(8));
+        let ends = [4, 5].map(|port| format!("{one} at a:598{port}"));
+        let shown = cut(80, &[&ends[0], &ends[1], &two]);
+        assert!(shown[0].ends_with("at a:5984") && shown[1].ends_with("at a:5985"), "{shown:?}");
+        assert!(shown[2].starts_with("all documents"), "{shown:?}");
         // Names that differ at their start, and names of rows that are the same, keep it.
         assert_eq!(cut(13, &["create documents", "update documents"]), ["create …", "update …"]);
         assert_eq!(cut(13, &["create documents", "create documents"]), ["create …", "create …"]);
