@@ -288,7 +288,8 @@ async fn times_of_a_connection_are_counted_from_the_start() {
     assert_eq!(late, [false, false, true]);
     tokio::time::advance(Duration::from_millis(30)).await;
     let times = ConnectionTimes { idle_ns: 4 * MS, ..ConnectionTimes::default() };
-    let mut connection = Connection { times, ..Connection::default() };
+    let mut connection = Connection::default();
+    connection.times = times;
     shared.leave(start + 10 * MS, &mut connection);
     let ConnectionTimes { ended_ns, local_ns, .. } = connection.times;
     assert_eq!((ended_ns, local_ns), (30 * MS, 16 * MS));

@@ -61,7 +61,9 @@ impl Counted {
         let Some(sent) = &self.by else { return Default::default() };
         let mut statuses = more(&self.served.statuses, &sent.statuses);
         let late = self.without_status();
-        statuses.values_mut().for_each(|count| *count = count.saturating_sub(late));
+        for count in statuses.values_mut() {
+            *count = count.saturating_sub(late);
+        }
         statuses.retain(|_, count| *count > 0);
         let methods = more(&self.served.methods, &sent.methods);
         // More responses than requests: some are not the others'.

@@ -21,8 +21,11 @@ fn interrupted(outages: &[Span], silences: &[Span]) -> StageRecord {
     stage
 }
 
-/// What is said of them: when the server was away, and when it was only silent, in milliseconds.
-fn told(stage: &StageRecord) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+/// Beginnings and ends, in milliseconds.
+type Times = Vec<(u64, u64)>;
+
+/// What is said of them: when the server was away, and when it was only silent.
+fn told(stage: &StageRecord) -> (Times, Times) {
     let ms = |it: &Span| {
         let ms = |seconds: f64| (seconds * 1e3).round() as u64;
         (ms(it.from_s), ms(it.from_s + it.length_s))

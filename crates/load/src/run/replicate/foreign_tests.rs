@@ -51,7 +51,9 @@ fn what_only_a_new_target_has_hides_nothing_that_is_missing() {
         for id in ["1", "2", "3"] {
             couch.put("a", id, "1-x");
         }
-        has.iter().for_each(|id| couch.put("b", id, "1-x"));
+        for id in has {
+            couch.put("b", id, "1-x");
+        }
         let info = json!({ "doc_write_failures": refused, "through_seq": 99 });
         couch.says("b", &[json!({ "state": "running", "info": info })]);
         couch.lag("b", u32::MAX);
