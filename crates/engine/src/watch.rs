@@ -227,10 +227,15 @@ impl Watch {
             self.answers.add(ended.timing);
         }
         let served = ended.failure.is_none() && connection.spell.is_none();
-        if served && self.open.is_none() && self.pulse.beats(self.shard, ended.timing.done) {
+        if served && self.open.is_none() && self.beats(&ended) {
             return;
         }
         self.note(ended, connection);
+    }
+
+    #[inline]
+    fn beats(&self, ended: &RequestEnd<'_>) -> bool {
+        self.pulse.beats(self.shard, ended.began, ended.timing.done)
     }
 
     /// Notes that a request to this node, one of several, has ended.
@@ -269,7 +274,10 @@ impl Watch {
                     connection.counted_ns = counted_ns.saturating_sub(phases_ns);
                 }
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, began, done.max(silent_until), failure);
+                log.failed(&self.pulse, spell, began, done, failure);
+                if silent_until > done {
+                    log.asked_in_vain(&self.pulse, spell, done, silent_until, failure);
+                }
             }
             _ => {
                 let (log, pulse) = (&self.outage, &self.pulse);

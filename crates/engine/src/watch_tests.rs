@@ -76,6 +76,27 @@ fn a_server_that_does_not_say_what_became_of_a_write_is_away() {
 }
 
 #[test]
+fn a_write_that_timed_out_is_known_to_have_failed_only_after_others_have_succeeded() {
+    for (open, asked_until_ms, away_s) in [(false, 0, 1.0), (true, 0, 1.0), (false, 2_500, 1.5)] {
+        let (watch, _pulse) = watch(open);
+        let (mut one, mut other) = (Connection::default(), Connection::default());
+        let mut served = |from_ms, to_ms| {
+            let timing = Timing::between(from_ms * MS, to_ms * MS);
+            watch.ended(whole(None, from_ms, &timing), &mut other);
+        };
+        served(900, 1_000);
+        served(2_500, 2_800);
+        served(2_800, 2_810);
+        let timing = Timing::between(1_000 * MS, 2_000 * MS);
+        let lost = whole(Some(Failure::Timeout), 1_000, &timing);
+        watch.ended(RequestEnd { silent_until: asked_until_ms * MS, ..lost }, &mut one);
+        watch.leave(&mut one, 8_000 * MS, None);
+        let total_s = outage(&watch.finish(Clock::system())).total_s;
+        assert!((total_s - away_s).abs() < 1e-6, "{open}, {asked_until_ms}: {total_s}");
+    }
+}
+
+#[test]
 fn what_this_machine_lacks_does_not_end_an_outage() {
     let (watch, _pulse) = watch(false);
     let mut connection = Connection::default();

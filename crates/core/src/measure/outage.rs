@@ -11,7 +11,9 @@ use super::{Histogram, Latency};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::Failure;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Shorter times without success are just gaps between two operations, and shorter times with
 /// successes are no recovery: a few stragglers do not make two outages of one.
@@ -24,6 +26,11 @@ const MOST_LISTED: usize = Span::MOST_LISTED;
 /// `net::rest_after`, plus some time to connect. If the next attempt comes later than that, nothing
 /// is known about the time in between.
 const RETRY_NS: Nanos = 1_100_000_000;
+/// A shard keeps the times between two of its successes that are longer than this: a failure may
+/// become known only after later successes, once the server has said what became of a write.
+const LULL_NS: Nanos = 100_000_000;
+/// The most of them that a shard keeps, the latest: they reach back at least 25 s.
+const MOST_LULLS: usize = 256;
 
 /// State shared by the shards of a stage: whether any connection is failing, and since when none
 /// has succeeded. The hot path reads it, but writes only to the shard's own cache line.
@@ -37,10 +44,58 @@ pub struct Pulse {
     shards: Box<[LastOk]>,
 }
 
-/// When a shard's last operation succeeded. Has a cache line to itself.
+/// When operations of a shard last succeeded. Has a cache line to itself.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct LastOk(AtomicU64);
+struct LastOk {
+    /// When the last one did.
+    at: AtomicU64,
+    /// When the last lull ended.
+    resumed: AtomicU64,
+    lulls: Mutex<VecDeque<Lull>>,
+}
+
+/// A time between two successes.
+#[derive(Clone, Copy, Debug)]
+struct Lull {
+    /// When the one before succeeded; 0: none did.
+    from: Nanos,
+    /// When the first of those that succeeded after it was begun: it was served from then on.
+    served: Nanos,
+    /// When the first one after it succeeded.
+    to: Nanos,
+}
+
+impl LastOk {
+    /// Notes a success that ends a lull, or that was begun before one ended.
+    #[cold]
+    fn resume(&self, began: Nanos, done: Nanos) {
+        let from = self.at.load(Ordering::Relaxed);
+        let mut lulls = self.lulls.lock().unwrap_or_else(PoisonError::into_inner);
+        if done > from.saturating_add(LULL_NS) {
+            if lulls.len() == MOST_LULLS {
+                lulls.pop_front();
+            }
+            lulls.push_back(Lull { from, served: began, to: done });
+            self.resumed.store(done, Ordering::Relaxed);
+        }
+        for lull in lulls.iter_mut().rev().take_while(|lull| began < lull.to) {
+            lull.served = lull.served.min(began);
+        }
+    }
+
+    /// The time up to `at` in which nothing is known to have succeeded: its start and end.
+    fn lull_by(&self, at: Nanos) -> (Nanos, Nanos) {
+        let last = self.at.load(Ordering::Relaxed);
+        if last <= at {
+            return (last, at);
+        }
+        let lulls = self.lulls.lock().unwrap_or_else(PoisonError::into_inner);
+        let lull = lulls.iter().rev().find(|lull| lull.from <= at);
+        // Without a lull, there were successes all the time.
+        lull.filter(|lull| at < lull.to).map_or((at, at), |lull| (lull.from, at.min(lull.served)))
+    }
+}
 
 impl Pulse {
     /// The shared state of this many shards.
@@ -55,16 +110,28 @@ impl Pulse {
         self.down.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes that an operation of a shard succeeded at `done`. Returns `true` if no connection is
-    /// failing.
+    /// Notes that an operation of a shard, begun at `began`, succeeded at `done`. Returns `true` if
+    /// no connection is failing.
     #[inline]
-    pub fn beats(&self, shard: usize, done: Nanos) -> bool {
-        self.shards[shard].0.store(done, Ordering::Relaxed);
+    pub fn beats(&self, shard: usize, began: Nanos, done: Nanos) -> bool {
+        let ok = &self.shards[shard];
+        let lull_end = ok.at.load(Ordering::Relaxed).saturating_add(LULL_NS);
+        if done > lull_end || began < ok.resumed.load(Ordering::Relaxed) {
+            ok.resume(began, done);
+        }
+        ok.at.store(done, Ordering::Relaxed);
         !self.anybody_down()
     }
 
     fn last_ok(&self) -> Nanos {
-        self.shards.iter().map(|shard| shard.0.load(Ordering::Relaxed)).max().unwrap_or(0)
+        self.shards.iter().map(|shard| shard.at.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    /// The time up to `at` in which nothing is known to have succeeded on any shard: its start and
+    /// end. Later successes do not matter, nor those that the log has as served.
+    fn lull_by(&self, at: Nanos) -> (Nanos, Nanos) {
+        let lulls = self.shards.iter().map(|shard| shard.lull_by(at));
+        lulls.fold((0, at), |(from, to), lull| (from.max(lull.0), to.min(lull.1)))
     }
 
     /// Notes that an operation failed at `done`. Returns when the previous one failed, if none has
@@ -122,7 +189,7 @@ impl OutageLog {
         began: Nanos,
         done: Nanos,
     ) -> Nanos {
-        if pulse.beats(shard, done) && spell.is_none() {
+        if pulse.beats(shard, began, done) && spell.is_none() {
             return 0;
         }
         log.borrow_mut().served_meanwhile(pulse, spell, began, done)
@@ -157,12 +224,35 @@ impl OutageLog {
             self.reached.add(began, done.max(began + 1));
         }
         // Successes before the first failure were not tracked.
-        let alone = began.max(pulse.last_ok());
-        self.down.add(pulse.fails(done).map_or(alone, |before| before.min(alone)), done);
+        let (ok, until) = pulse.lull_by(done);
+        let alone = began.max(ok);
+        self.down.add(pulse.fails(done).map_or(alone, |before| before.min(alone)), until);
         if spell.is_none() {
             pulse.down.fetch_add(1, Ordering::Relaxed);
         }
         *spell = Some(Spell { began: spell.map_or(began, |it| it.began), last: done });
+    }
+
+    /// Notes that the server was asked in vain, from `from` to `until`, what became of the
+    /// operation that has just failed on a connection.
+    #[cold]
+    pub fn asked_in_vain(
+        &mut self,
+        pulse: &Pulse,
+        spell: &mut Option<Spell>,
+        from: Nanos,
+        until: Nanos,
+        failure: Failure,
+    ) {
+        if !failure.by_network() {
+            self.reached.add(from, until);
+        }
+        let (ok, dry_until) = pulse.lull_by(until);
+        self.down.add(from.max(ok), dry_until);
+        pulse.last_failure.fetch_max(until, Ordering::Relaxed);
+        if let Some(spell) = spell {
+            spell.last = until;
+        }
     }
 
     /// After several failures, the last of which ended at `last`, the pause before the next attempt
@@ -529,6 +619,65 @@ mod tests {
         assert!((bed.finish(40_000).total_s - 30.0).abs() < 1e-6);
     }
 
+    /// A server is stopped for 1.8 s. Writes give up after 1 s and ask what became of them, so they
+    /// are known to have failed only after others have succeeded.
+    #[test]
+    fn a_failure_that_becomes_known_after_later_successes_lasted_as_long() {
+        let mut bed = Bed::new();
+        for ms in (0..5_000).step_by(50) {
+            bed.ok(0, ms, ms + 5);
+            bed.ok(1, ms + 2, ms + 7);
+        }
+        // They were sent while it was stopped. The one that is answered first was not sent first.
+        for (of, began) in [(0, 6_500), (1, 6_000), (0, 5_900), (1, 6_700)] {
+            bed.ok(of, began, 6_800);
+        }
+        for ms in (6_800..7_800).step_by(50) {
+            bed.ok(0, ms, ms + 5);
+            bed.ok(1, ms + 2, ms + 7);
+        }
+        for began in (5_000..5_800).step_by(50) {
+            bed.failed_until(0, began, began + 1_000);
+            bed.ok(0, 7_800, 7_805);
+        }
+        let outage = bed.finish(10_000);
+        assert_eq!(outage.spans.len(), 1, "{outage:?}");
+        assert!((outage.spans[0].from_s - 5.0).abs() < 1e-6, "{outage:?}");
+        assert!((outage.total_s - 0.9).abs() < 1e-6, "the rest was served: {outage:?}");
+    }
+
+    #[test]
+    fn a_failure_that_becomes_known_late_is_no_outage_where_others_succeeded() {
+        for step in [1, 90] {
+            let mut bed = Bed::new();
+            for ms in (0..9_000).step_by(step) {
+                bed.ok(1, ms, ms + 1);
+            }
+            bed.failed_until(0, 5_000, 6_000);
+            assert!(bed.finish(9_000).total_s < 1e-9, "{step}");
+        }
+        // A single connection succeeded only slowly, and one failed meanwhile.
+        let mut bed = Bed::new();
+        for ms in (0..9_000).step_by(500) {
+            bed.ok(1, ms, ms + 500);
+        }
+        bed.failed_until(0, 5_100, 6_100);
+        assert!(bed.finish(9_000).total_s < 1e-9);
+    }
+
+    #[test]
+    fn what_is_kept_of_the_past_has_an_end() {
+        let mut bed = Bed::new();
+        for second in 0..1_000 {
+            bed.ok(0, second * 1_000, second * 1_000 + 1);
+        }
+        let kept = bed.pulse.shards[0].lulls.lock().unwrap().len();
+        assert_eq!(kept, MOST_LULLS);
+        bed.failed_until(1, 998_100, 998_900);
+        bed.failed_until(1, 100_100, 100_900);
+        assert!((bed.finish(1_000_000).total_s - 0.8).abs() < 1e-6, "the first alone is known");
+    }
+
     #[test]
     fn a_dead_connection_beside_one_that_works_is_no_outage() {
         let mut bed = Bed::new();
@@ -581,9 +730,9 @@ mod tests {
         bed.ok(0, 0, 10);
         bed.ok(1, 5, 20);
         assert!(bed.logs.iter().all(|log| log.borrow().served == Spans::default()));
-        assert!(bed.pulse.beats(0, 30 * MS));
+        assert!(bed.pulse.beats(0, 29 * MS, 30 * MS));
         bed.failed(1, 40);
-        assert!(!bed.pulse.beats(0, 50 * MS));
+        assert!(!bed.pulse.beats(0, 49 * MS, 50 * MS));
     }
 
     #[test]
