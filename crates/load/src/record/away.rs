@@ -75,6 +75,14 @@ impl StageRecord {
     }
 }
 
+/// How much of an outage lies before something was broken at `broken_s`. The break's own outage
+/// begins with the last success before it, so `harmless_s` or less of one that goes on do not count.
+pub(super) fn before_break_s(outage: &Span, broken_s: f64, harmless_s: f64) -> f64 {
+    let before_s = (end_s(outage).min(broken_s) - outage.from_s).max(0.0);
+    let goes_on = end_s(outage) >= broken_s;
+    if goes_on && before_s <= harmless_s { 0.0 } else { before_s }
+}
+
 fn end_s(span: &Span) -> f64 {
     span.from_s + span.length_s
 }

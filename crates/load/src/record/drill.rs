@@ -3,6 +3,7 @@
 //!
 //! Everything is derived from the record's own rows, so times are accurate to the second.
 
+use super::away::before_break_s;
 use super::{StageRecord, Verdict};
 use crate::account::Facts;
 use crate::measure::{Histogram, SeriesNode, SeriesRow, Spans};
@@ -445,9 +446,7 @@ impl Drill<'_> {
         let failed_share = unserved as f64 / all as f64;
         let (length_s, broken_s) = (before.span_s.1 - before.span_s.0, self.broken_s.0);
         let outages = self.stage.outage.spans.iter();
-        let outage_s = outages
-            .map(|it| ((it.from_s + it.length_s).min(broken_s) - it.from_s).max(0.0))
-            .sum::<f64>();
+        let outage_s = outages.map(|it| before_break_s(it, broken_s, AWAY.0)).sum::<f64>();
         if failed_share > DEGRADED || outage_s > AWAY.0 || outage_s > length_s * AWAY.1 {
             return Verdict::Degraded { failed_share, outage_s };
         }

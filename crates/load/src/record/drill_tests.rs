@@ -405,7 +405,12 @@ fn a_server_that_failed_before_the_break_is_degraded() {
     assert_eq!(verdict(failing(2), None), degraded(0.2, 0.0));
     assert_eq!(verdict(USUAL, Some((0.0, 0.1))), Verdict::Drilled, "1 % of the time");
     assert_eq!(verdict(USUAL, Some((3.0, 0.5))), degraded(0.0, 0.5));
-    assert_eq!(verdict(USUAL, Some((10.0, 9.0))), degraded(0.0, 0.5), "up to the break");
+    assert_eq!(verdict(USUAL, Some((10.0, 0.25))), degraded(0.0, 0.25), "over before the break");
+    assert_eq!(verdict(USUAL, Some((8.5, 10.0))), degraded(0.0, 2.0), "up to the break");
+    for from_s in [9.5, 10.0, 10.25] {
+        let words = "the drill's own begins with the last success before it";
+        assert_eq!(verdict(USUAL, Some((from_s, 9.0))), Verdict::Drilled, "{from_s}: {words}");
+    }
     assert_eq!(verdict(USUAL, Some((10.5, 9.0))), Verdict::Drilled, "the drill's own");
     // Before a long time, a second is allowed.
     for (length_s, expected) in [(1.0, Verdict::Drilled), (1.5, degraded(0.0, 1.5))] {
