@@ -40,11 +40,12 @@ impl StageRecord {
         spans.into_iter().map(|span| Away { span, silent: self.is_silent(&span) }).collect()
     }
 
-    /// How long the server was away in all, if its outages alone lasted `outages_s`.
+    /// How long the server was away in all, if its outages alone lasted `outages_s`; no less than
+    /// what is told one by one, so that readers find the sum of the lines that they read.
     pub fn away_in_all_s(&self, outages_s: f64) -> f64 {
         let told_s: f64 = self.away().iter().map(|it| it.span.length_s).sum();
         let listed_s: f64 = self.outage.spans.iter().map(|it| it.length_s).sum();
-        outages_s + (told_s - listed_s).max(0.0)
+        (outages_s + (told_s - listed_s).max(0.0)).max(told_s)
     }
 
     /// The silences that stand out and are no part of an outage.

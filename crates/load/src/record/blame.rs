@@ -172,7 +172,7 @@ pub fn away_in_all_words(stage: &StageRecord, total_s: f64) -> String {
         return format!("nothing succeeded for {}", length_words(total_s));
     };
     let (what, span) = (longest.what(), longest.span);
-    let total = length_words(stage.away_in_all_s(total_s).max(span.length_s));
+    let total = length_words(stage.away_in_all_s(total_s));
     let (longest, from_s) = (length_words(span.length_s), span.from_s);
     match away.len() {
         1 => format!("{what} for {total} from {from_s:.1} s on"),

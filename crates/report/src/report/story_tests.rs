@@ -103,6 +103,20 @@ fn an_outage_and_the_silences_that_touch_it_are_one_line() {
 }
 
 #[test]
+fn what_is_told_of_outages_in_all_is_the_sum_of_their_lines() {
+    let mut record = run(&[]);
+    // springload itself was held up for half a second of it.
+    let (total_s, spans) = (5.7, vec![span(1.0, 3.8), span(6.0, 2.4)]);
+    record.stages[0].outage = Outage { total_s, spans, answered: true, waits: None };
+    record.conclude();
+    let lines = ["1.0 s: nothing succeeded for 3.8 s", "6.0 s: nothing succeeded for 2.4 s"];
+    assert_eq!(event_lines(&record), lines);
+    let warned = record.warnings.iter().find(|it| it.code == Code::Outage).expect("a warning");
+    let words = "nothing succeeded for 6.2 s in 2 outages, the longest 3.8 s from 1.0 s on";
+    assert!(warned.message.starts_with(words), "{}", warned.message);
+}
+
+#[test]
 fn failures_of_some_seconds_are_an_event_and_of_most_a_rate() {
     let burst = run(&[0, 0, 60, 0, 70, 4]);
     assert_eq!(
