@@ -2,7 +2,7 @@
 
 use super::look;
 use super::print::print;
-use crate::driver::TargetError;
+use crate::driver::{GIVE_PASSWORD, LOG_IN, TargetError};
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::shown;
@@ -12,6 +12,9 @@ use std::{fmt, io};
 /// The variable by which springload asks a springload that it starts itself to print the user's
 /// mistakes as JSON on stdout, too.
 pub(super) const AS_JSON: &str = "SPRINGLOAD_MISTAKES_AS_JSON";
+/// What to do without a password in a command line that has no flag for one.
+const GIVE_PASSWORD_ONLY: &str =
+    "no password was given: type it on a terminal, or give it in SPRINGLOAD_PASSWORD";
 
 /// The exit status of the process. docs/exit-codes.md has the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +143,15 @@ impl Trouble {
 
     pub(super) const fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// The same without flags that the imitated command lines do not have.
+    pub(super) fn in_own_words(mut self) -> Self {
+        for line in &mut self.lines {
+            let words = line.replace(LOG_IN, "give user and password");
+            *line = words.replace(GIVE_PASSWORD, GIVE_PASSWORD_ONLY);
+        }
+        self
     }
 
     /// Prints the message, and returns the exit status.

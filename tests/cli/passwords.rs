@@ -333,3 +333,22 @@ fn nobody_finds_the_password_in_the_list_of_processes() {
     assert!(!seen.iter().any(|line| line.contains("pl4nted")), "{seen:?}");
     discreet(started.finish());
 }
+
+#[test]
+fn the_shell_of_ycsb_logs_in_as_the_user_in_its_address() {
+    for more in [&[][..], &["--basic-auth"]] {
+        let server = server();
+        let url = format!("couchdb.url={}", named(&server.url));
+        let words = [&["ycsb", "shell", "couchdb", "-p", &url][..], more].concat();
+        let shell = || Run::bare(&words).stdin("insert k a=b\n");
+        let ended = shell().envs(ALONE).finish();
+        assert!(ended.stdout.starts_with("Result: OK"), "{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        nowhere(&ended);
+        // Without the password, it names only what this command line takes.
+        let refused = shell().finish();
+        let refused = refused.refused(3, &["no password was given", "in SPRINGLOAD_PASSWORD"]);
+        assert!(!refused.stderr.contains("--password-file"), "{}", refused.stderr);
+        Run::bare(&["shell", &named(&server.url)]).finish().refused(3, &["--password-file FILE"]);
+    }
+}

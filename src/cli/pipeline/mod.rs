@@ -24,7 +24,6 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
 use crate::cli::remembered::remember;
-use crate::driver::{GIVE_PASSWORD, LOG_IN};
 use crate::embedded::{Options, StandIn, bind};
 use crate::files;
 use crate::fleet::Fleet;
@@ -157,8 +156,8 @@ pub(in crate::cli) fn measure(
         let _ = journal.remove();
     }
     result.map(|record| MeasuredRun { record, unsaved }).map_err(|error| {
-        let trouble = Trouble::new(Exit::of_error(&error), in_own_words(error.to_string(), native));
-        let exit = trouble.tell();
+        let trouble = Trouble::new(Exit::of_error(&error), error.to_string());
+        let exit = if native { trouble } else { trouble.in_own_words() }.tell();
         let file = bench.folder.file();
         if file.exists() {
             eprintln!("the measurements up to that point are in {}", file.display());
@@ -174,14 +173,6 @@ pub(crate) fn stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
     }
     let options = Options { pinned: true, ..Options::default() };
     StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
-}
-
-/// An error message without flags that the imitated command lines do not have.
-fn in_own_words(error: String, native: bool) -> String {
-    if native {
-        return error;
-    }
-    error.replace(LOG_IN, "give user and password").replace(GIVE_PASSWORD, "give a password")
 }
 
 impl MeasuredRun {

@@ -6,6 +6,7 @@ use super::site;
 use super::traces::traces;
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
+use crate::cli::flags::credentials::completed;
 use crate::cli::flags::load::at_rate;
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
@@ -124,7 +125,7 @@ impl YcsbAsked {
         }
         self.notes.iter().for_each(|note| eprintln!("note: {note}"));
         shell::main(&shell::Shell {
-            target: Some(target),
+            target: Some(completed(&target)?),
             table: self.properties.get("table").map(str::to_owned),
             tls: args.tls.clone(),
             options: bound.options,

@@ -167,7 +167,7 @@ impl Verb for Ycsb {
         let mut mistakes = Vec::new();
         let mut asked = YcsbAsked::read(&self, &mut mistakes);
         if self.command == Action::Shell {
-            return asked.shell(&self, mistakes);
+            return asked.shell(&self, mistakes).map_err(Trouble::in_own_words);
         }
         let Some(mut spec) = asked.spec(&self, call.line, &mut mistakes) else {
             return Err(mistakes.into());
