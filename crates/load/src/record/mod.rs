@@ -22,6 +22,7 @@ mod fill;
 mod fleet;
 #[cfg(feature = "schema")]
 mod json_schema;
+mod not_loaded;
 mod pool;
 mod rate;
 mod replication;
@@ -55,6 +56,7 @@ pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::AgentStarts;
 #[cfg(feature = "schema")]
 pub use json_schema::json_schema;
+pub use not_loaded::NotLoaded;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
 pub use replication::{link_name, place_name};

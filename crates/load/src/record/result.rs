@@ -1,7 +1,9 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
 use super::code::DATA_WRONG;
-use super::{Code, Ended, EndedBy, Judgment, RunRecord, StageRecord, Unit, Verdict, Warning};
+use super::{
+    Code, Ended, EndedBy, Judgment, NotLoaded, RunRecord, StageRecord, Unit, Verdict, Warning,
+};
 use crate::measure::{LinkEnd, failure_words, failure_words_of};
 use crate::op::{Failure, grouped};
 use crate::plan::{Metric, Noise, Purpose, Quantity};
@@ -48,8 +50,8 @@ pub enum ResultKind {
 pub enum Cause<'a> {
     /// The run ended before its plan was carried out; `None`: the record does not give the reason.
     Ended(Option<&'a Ended>),
-    /// A load phase left out the first number of records, out of the second.
-    NotLoaded(&'a StageRecord, u64, u64),
+    /// A load phase left out records.
+    NotLoaded(NotLoaded<'a>),
     /// No operation of this stage succeeded.
     NoneOk(&'a StageRecord),
     /// The target could not be closed properly.
@@ -156,13 +158,10 @@ fn unusable(record: &RunRecord) -> Option<FoundResult<'_>> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
     };
-    if let Some((stage, missing, records)) = not_loaded(record) {
-        let why = stage.failures();
-        let (left_out, of) = (grouped(missing), grouped(records));
-        let reason = because(format!("{left_out} of {of} records were not loaded"), &why);
+    if let Some(left_out) = NotLoaded::of(record) {
+        let reason = because(left_out.words(), &left_out.stage.failures());
         let lost = record.lost_words().map_or_else(String::new, |lost| format!("; {lost}"));
-        let cause = Cause::NotLoaded(stage, missing, records);
-        return Some((cause, RunResult::failed(3, reason + &lost)));
+        return Some((Cause::NotLoaded(left_out), RunResult::failed(3, reason + &lost)));
     }
     let stage = record.measured().find(none_ok)?;
     let advice = record.fill_advice(stage).map_or_else(String::new, |it| format!("; {it}"));
@@ -187,15 +186,6 @@ fn not_replicated(record: &RunRecord, end: LinkEnd) -> Option<FoundResult<'_>> {
     let exit_status = if end == LinkEnd::Gone { 3 } else { 4 };
     let words = record.link_ended(end)?;
     Some((Cause::NotReplicated, RunResult::failed(exit_status, words)))
-}
-
-/// The number of records that a load phase left out, and the planned number; `None`: none was left
-/// out.
-fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
-    let load = |stage| Some((stage, record.plan_of(stage)?.work.traits().must_store?));
-    let (stage, records) = record.stages.iter().find_map(load)?;
-    let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
-    (loaded < records).then(|| (stage, records - loaded, records))
 }
 
 fn data_wrong(record: &RunRecord) -> Option<FoundResult<'_>> {

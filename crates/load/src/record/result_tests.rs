@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::Pace;
+use crate::measure::Wire;
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
 use crate::properties::Properties;
@@ -246,6 +247,39 @@ fn a_load_phase_must_load_all_records() {
     let why = Some(format!("{left_out}: 1 conflict"));
     assert_eq!(of(YcsbPhase::Load, 999, &[(Failure::Conflict, 1)]), (3, why));
     assert_eq!(of(YcsbPhase::Run, 999, &[]), (0, None), "nothing is loaded");
+}
+
+#[test]
+fn a_load_phase_left_out_what_was_not_found_to_be_carried_out() {
+    // Of 1,000 records: these were loaded, unanswered, and found to be carried out, and not to be.
+    let of = |loaded: u64, class, lost: u64, [carried_out, not_carried_out]: [u64; 2]| {
+        let record = record(|record| {
+            record.plan.stages = vec![ycsb(YcsbPhase::Load)];
+            let operations = &mut crud(record).operations;
+            operations.truncate(1);
+            let inserts = &mut operations[0];
+            inserts.kind = OpKind::Create;
+            (inserts.ok, inserts.issued, inserts.unfinished) = (loaded, loaded + lost, 0);
+            inserts.wire = Wire { carried_out, not_carried_out, ..Wire::default() };
+            inserts.failures = [(class, lost)].into();
+        });
+        let result = record.result();
+        (result.exit_status == 3).then(|| result.reason.expect("a reason"))
+    };
+    let lost = Failure::Unanswered;
+    let words = |words: &str| Some(format!("{words}: 8 unanswered"));
+    let missing = "98 of 1,000 records were not loaded";
+    assert_eq!(of(900, lost, 8, [2, 6]), words(missing));
+    let both = "94 of 1,000 records were not loaded, and 4 more may not have been";
+    assert_eq!(of(900, lost, 8, [2, 2]), words(both));
+    let unknown = "6 of 1,000 records may not have been loaded";
+    assert_eq!(of(992, lost, 8, [2, 0]), words(unknown));
+    assert_eq!(of(992, lost, 8, [8, 0]), None, "all are there");
+    // Tried several times, and refused.
+    let tried = "2 of 1,000 records may not have been loaded";
+    assert_eq!(of(998, lost, 8, [0, 0]), words(tried));
+    let refused = "100 of 1,000 records were not loaded: 8 conflict";
+    assert_eq!(of(900, Failure::Conflict, 8, [0, 0]).as_deref(), Some(refused));
 }
 
 #[test]

@@ -223,9 +223,9 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
             let measured = record.main_stage().is_some_and(|it| !it.operations.is_empty());
             if measured { format!("{after} · {}", figures_words(record)) } else { after }
         }
-        Cause::NotLoaded(stage, missing, of) => {
-            let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
-            format!("{} of {} records were not loaded{why}", grouped(missing), grouped(of))
+        Cause::NotLoaded(left_out) => {
+            let why = why(left_out.stage).map_or_else(String::new, |why| format!(": {why}"));
+            left_out.words() + &why
         }
         Cause::NoneOk(stage) => {
             let why = why(stage).unwrap_or_else(|| "no answer".to_owned());
