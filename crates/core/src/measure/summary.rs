@@ -99,6 +99,12 @@ impl OperationSummary {
         self.failures.values().sum()
     }
 
+    /// Documents that were or may have been written. Of an audit, the number that reports give: it
+    /// also asks for others, which are rightly not there.
+    pub const fn looked_for(&self) -> u64 {
+        self.issued.saturating_sub(self.never_written)
+    }
+
     /// The classes of failures, with their counts and the reason of the first.
     pub fn failure_words(&self) -> String {
         failure_words([self])

@@ -139,12 +139,12 @@ fn verified(
             |(class, count): (&Failure, &u64)| format!("{} {}", grouped(*count), class.words());
         (classes.clone().map(|(_, count)| count).sum(), classes.map(words).collect())
     };
-    let (issued, audit) = (grouped(operation.issued), stage.purpose() == Purpose::Audit);
+    let (all, audit) = (grouped(operation.looked_for()), stage.purpose() == Purpose::Audit);
     let (wrong, classes) = count(true);
     if wrong > 0 {
         let looked = if audit { "looked for" } else { "read" };
         let classes = classes.join(", ");
-        add(Code::DataWrong, format!("{DATA_WRONG}{classes}, of {issued} {} {looked}", nouns.many));
+        add(Code::DataWrong, format!("{DATA_WRONG}{classes}, of {all} {} {looked}", nouns.many));
         if let Some(Finding { class, id, expected, found }) = operation.findings.first() {
             let first = class.words();
             let message = format!("the first, {first}: {id} should be {expected}, but was {found}");
@@ -155,14 +155,14 @@ fn verified(
     if unread > 0 {
         let (classes, many) = (classes.join(", "), nouns.many);
         // An audit ends when nothing answers any more.
-        let others = match created.saturating_sub(operation.issued) {
+        let others = match created.saturating_sub(operation.looked_for()) {
             others if audit && others > 0 => {
                 format!(", and at least {} others were not looked for", grouped(others))
             }
             _ => String::new(),
         };
         let message = format!(
-            "audit incomplete: {} of {issued} {many} could not be read ({classes}){others}; \
+            "audit incomplete: {} of {all} {many} could not be read ({classes}){others}; \
              audit again with springload audit",
             grouped(unread),
         );

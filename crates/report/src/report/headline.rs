@@ -108,8 +108,7 @@ pub(super) fn looked_for(
     nouns: Nouns,
     verified: Option<&OperationSummary>,
 ) -> String {
-    let written = |it: &OperationSummary| it.issued.saturating_sub(it.never_written);
-    let count = verified.map_or(0, written);
+    let count = verified.map_or(0, OperationSummary::looked_for);
     let indexes = stage.operations.iter().any(|it| it.kind == OpKind::IndexAudit);
     let (count, many) = (grouped(count), nouns.many);
     if indexes { format!("{count} {many} and index rows") } else { format!("{count} {many}") }

@@ -273,16 +273,22 @@ fn a_rate_takes_time() {
 
 #[test]
 fn an_audit_counts_documents_that_were_or_may_have_been_written() {
-    let words = |never_written, lost: u64| {
+    let audit = |never_written, lost: u64| {
         let (requests, ok) = (1_150, 1_150 - lost);
         let mut part = KindInterval { requests, ok, never_written, ..KindInterval::default() };
         part.failures[Failure::Lost.index()] = lost;
         let stage = fixture::stage("audit", vec![(0, OpKind::Verify, part)]);
-        audit_words(&record(&[], |it| it.stages = vec![stage]))
+        record(&[], |it| it.stages = vec![stage])
     };
+    let words = |never_written, lost| audit_words(&audit(never_written, lost));
     assert_eq!(words(0, 0).as_deref(), Some("1,150 documents, all as acknowledged"));
     assert_eq!(words(115, 0).as_deref(), Some("1,035 documents, all as acknowledged"));
     assert_eq!(words(115, 3).as_deref(), Some("1,035 documents, of which 3 lost"));
+    // The result has the same number.
+    let result = |never_written, lost| audit(never_written, lost).result().words();
+    let lost = "failed: data wrong: 3 lost, of";
+    assert_eq!(result(115, 3), format!("{lost} 1,035 documents looked for"));
+    assert_eq!(result(0, 3), format!("{lost} 1,150 documents looked for"));
 }
 
 #[test]
