@@ -346,7 +346,8 @@ impl MarkerLookout {
             self.receive();
             self.look_on().await;
             let asked_at = self.clock.now();
-            if (self.is_last_seen || self.is_cut()) && are_ended() {
+            let is_cut = self.outstanding.is_empty() && self.is_cut();
+            if (self.is_last_seen || is_cut) && are_ended() {
                 let before = compared.as_ref().map(|it| it.found.wrong());
                 if self.is_worth_comparing(&mut quiet, quiet_ns / 2).await {
                     compared = self.compare(compared).await;
@@ -388,15 +389,16 @@ impl MarkerLookout {
     /// Whether there may be no last marker: a source that refuses documents of the link before may
     /// also refuse its own markers.
     fn is_cut(&self) -> bool {
-        self.outstanding.is_empty() && self.ends.cut.as_ref().is_some_and(|it| it.get())
+        self.ends.cut.as_ref().is_some_and(|it| it.get())
     }
 
-    /// Whether the last marker will never come: the replication has dealt with all that its source
-    /// has, and its target has refused as many documents as there are markers that it lacks.
+    /// Whether no more markers will come, the last one included: the replication has dealt with all
+    /// that its source has, and its target has refused as many writes as it lacks markers.
     async fn is_refused(&mut self, unseen: &mut Quiet) -> bool {
         let missing = self.outstanding.len() as u64;
         let is_stuck = unseen.is_stuck(missing, self.clock.now());
-        is_stuck && self.outstanding.iter().any(|it| it.is_last) && self.has_refused(missing).await
+        let is_complete = self.is_cut() || self.outstanding.iter().any(|it| it.is_last);
+        is_stuck && is_complete && self.has_refused(missing).await
     }
 
     /// Whether the target has refused as many documents as it lacks, and nothing more will come.

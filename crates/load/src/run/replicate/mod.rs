@@ -9,6 +9,8 @@ mod link;
 mod notices;
 mod quiet;
 #[cfg(test)]
+mod refused_tests;
+#[cfg(test)]
 mod replicas_tests;
 mod start;
 
