@@ -26,7 +26,7 @@ pub struct ReplicationState {
     pub reason: Option<String>,
     /// Documents that it has written to the target, if the server says so.
     pub written: Option<u64>,
-    /// Documents that the target refused, if the server says so.
+    /// Writes that the target refused, if the server says so: one for each revision.
     pub write_failures: Option<u64>,
     /// How far it has got in the changes of its source, if the server says so: everything up to
     /// there was written or refused.

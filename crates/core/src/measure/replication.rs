@@ -109,7 +109,7 @@ pub struct ReplicationLink {
     /// The number of documents that it has written, as counted by its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents_written: Option<u64>,
-    /// The number of documents that the target rejected, as counted by its server.
+    /// The number of writes that the target rejected, as counted by its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_failures: Option<u64>,
     /// Its outcome.

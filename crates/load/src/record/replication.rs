@@ -103,7 +103,7 @@ pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
         }
         if let Some(refused @ 1..) = link.write_failures {
             let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
-            let message = format!("replication {name}: the target refused {count} document{s}");
+            let message = format!("replication {name}: the target refused {count} write{s}");
             warn(Code::NotReplicated, message);
         }
         let markers = &link.markers;

@@ -371,9 +371,9 @@ fn what_replication_left_undone_is_reported_with_its_links() {
     };
     assert_eq!(messages_of(Code::ProbesFailed, unknown), none, "it ended before");
     let refused = messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(3));
-    assert_eq!(refused, [format!("{link}: the target refused 3 documents")]);
+    assert_eq!(refused, [format!("{link}: the target refused 3 writes")]);
     let refused = messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(1));
-    assert_eq!(refused, [format!("{link}: the target refused 1 document")]);
+    assert_eq!(refused, [format!("{link}: the target refused 1 write")]);
     assert_eq!(messages_of(Code::NotReplicated, |it| it.links[0].write_failures = Some(0)), none);
     let failed = |it: &mut Replication| {
         (it.links[0].failed, it.links[0].state) = (true, Some("failed".to_owned()));

@@ -3,9 +3,9 @@
 
 use super::Replicas;
 use super::compare::MayShow;
-use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker, quiet_ns};
+use super::link::{Ends, FoundLink, Limits, MarkerLookout, Queue, SentMarker};
 use super::notices::{NOT_OVER, Notices, STEP, abandoned, over};
-use super::quiet::{Refusals, RefusalsTold};
+use super::quiet::{Refusals, RefusalsTold, quiet_ns};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Driver, Replicator, scratch_name};
 use crate::engine::Stop;

@@ -13,6 +13,9 @@ pub(super) struct Compared {
     /// Documents that the source counts and does not list. They count as missing.
     pub(super) unlisted: u64,
     may_show: MayShow,
+    /// What the target shows that may never have been in the source: revisions that are no older,
+    /// or deleted while the source has the document.
+    strange: Vec<Replicated>,
     /// The documents to name: whether each is different, rather than missing, and its identifier.
     named: BTreeSet<(bool, String)>,
 }
@@ -49,6 +52,13 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Whether the target may show this revision without having got it from the source. Not every
+    /// such one is foreign: the source may have it, too, in conflict.
+    fn is_strange(&self, found: &Replicated) -> bool {
+        let is_older = generation(found) < generation(&self.now);
+        !is_older || found.deleted && !self.now.deleted
+    }
+
     /// Whether the source has changed it since the first comparison.
     fn has_moved(&self) -> bool {
         self.first != self.now
@@ -91,7 +101,13 @@ impl Compared {
                 None => missing.push(wanted.first),
                 Some(found) if found == wanted.now || found == wanted.first => {}
                 Some(found) if self.may_be_shown(&found, &wanted) => perhaps.push(wanted.first),
-                Some(_) => others.push(wanted.first),
+                Some(found) => {
+                    // One that had documents before may show these.
+                    if self.may_show == MayShow::Same && wanted.is_strange(&found) {
+                        self.strange.push(found);
+                    }
+                    others.push(wanted.first);
+                }
             }
         }
         if !perhaps.is_empty() {
@@ -112,6 +128,24 @@ impl Compared {
         }
         self.found.examples = self.named.iter().map(|(_, id)| id.clone()).collect();
         Ok(())
+    }
+
+    /// Whether the target shows revisions that its source never had: no refusal explains these.
+    /// Names their documents first.
+    pub(super) async fn has_foreign(
+        &mut self,
+        source: &mut dyn Replicator,
+    ) -> Result<bool, TargetError> {
+        if self.strange.is_empty() {
+            return Ok(false);
+        }
+        let unknown = source.unknown(&self.strange).await?;
+        let foreign = unknown.into_iter().filter_map(|place| self.strange.get(place));
+        let foreign: BTreeSet<&str> = foreign.map(|it| &it.id[..]).collect();
+        let others = self.named.iter().map(|(_, id)| &id[..]).filter(|id| !foreign.contains(id));
+        let named = foreign.iter().copied().chain(others).take(Comparison::MOST_NAMED);
+        self.found.examples = named.map(str::to_owned).collect();
+        Ok(!foreign.is_empty())
     }
 
     /// Whether a target may show this revision if it also has the one that is wanted.

@@ -3,12 +3,11 @@
 
 use super::compare::{Compared, MayShow, compare};
 use super::notices::{Notices, STEP, abandoned};
-use super::quiet::{Quiet, Refusals};
+use super::quiet::{Quiet, Refusals, nothing_more};
 use super::start::{count_all, pause_after};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Replicator, TargetError};
 use crate::measure::{Comparison, LinkEnd, MarkerLog, Markers};
-use crate::op::grouped;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,13 +25,6 @@ const PAUSE_SHARE: u64 = 10;
 const RETRY_NS: Nanos = SECOND_NS / 10;
 /// The most markers looked for in one request: this many of the oldest, and as many of the newest.
 const AT_ONCE: usize = 500;
-/// How long nothing more may arrive before what is missing counts as lost, in nanoseconds: CouchDB
-/// waits up to 30 s for an answer before it sends a request of a replication again, ...
-const QUIET_NS: Nanos = 60 * SECOND_NS;
-/// ... or this part of the time allowed, ...
-const QUIET_SHARE: u64 = 3;
-/// ... but not less, since a replication pauses for seconds between several attempts.
-const LEAST_QUIET_NS: Nanos = 10 * SECOND_NS;
 /// How long the last comparison may take once the time is up, in nanoseconds.
 const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
 
@@ -62,11 +54,6 @@ pub(super) struct Limits {
     pub(super) patience_ns: Nanos,
     /// How long nothing more may arrive before what is missing counts as lost.
     pub(super) quiet_ns: Nanos,
-}
-
-/// How long nothing more may arrive if a target may take so long to catch up.
-pub(super) fn quiet_ns(converge_ns: Nanos) -> Nanos {
-    (converge_ns / QUIET_SHARE).clamp(LEAST_QUIET_NS, QUIET_NS)
 }
 
 /// A marker that was acknowledged.
@@ -143,7 +130,7 @@ pub(super) struct MarkerLookout {
     markers: Markers,
     /// Since when the target has not responded, and how its last request failed.
     silent: Option<(Nanos, String)>,
-    /// How many documents the target has refused, if nothing more is waited for because of that.
+    /// How many writes the target has refused, if nothing more is waited for because of that.
     refused: Option<u64>,
 }
 
@@ -358,11 +345,9 @@ impl MarkerLookout {
                     let converged_s = Some(seconds(at.saturating_sub(over_at)));
                     return Settled { end: LinkEnd::Converged, converged_s, compared };
                 }
-                if let Some(it) = &compared {
-                    let wrong = it.found.wrong();
-                    let is_stuck = quiet.is_stuck(wrong, self.clock.now());
-                    // What the source does not list was not even sent.
-                    if is_stuck && it.unlisted == 0 && self.has_refused(wrong).await {
+                if let Some(it) = &mut compared {
+                    let is_stuck = quiet.is_stuck(it.found.wrong(), self.clock.now());
+                    if is_stuck && self.is_explained(it).await {
                         return Settled { end: LinkEnd::Behind, converged_s: None, compared };
                     }
                     if self.is_last_seen && quiet.lasted(self.clock.now()) >= quiet_ns {
@@ -401,7 +386,21 @@ impl MarkerLookout {
         is_stuck && is_complete && self.has_refused(missing).await
     }
 
-    /// Whether the target has refused as many documents as it lacks, and nothing more will come.
+    /// Whether what is wrong may all have been refused, and nothing more will come.
+    async fn is_explained(&mut self, compared: &mut Compared) -> bool {
+        // What the source does not list was not even sent.
+        let is_possible = self.ends.refusals.is_some() && compared.unlisted == 0;
+        let is_possible = is_possible && self.has_foreign(compared).await == Some(false);
+        is_possible && self.has_refused(compared.found.wrong()).await
+    }
+
+    /// Whether the target shows what its source never had; `None` if the source does not say.
+    async fn has_foreign(&mut self, compared: &mut Compared) -> Option<bool> {
+        let asked = compared.has_foreign(&mut *self.ends.source).await;
+        self.answered(asked)
+    }
+
+    /// Whether the target has refused as many writes as it lacks, and nothing more will come.
     async fn has_refused(&mut self, missing: u64) -> bool {
         let Some(refusals) = &mut self.ends.refusals else { return false };
         let refused = refusals.final_count(&mut *self.ends.source).await;
@@ -455,9 +454,16 @@ impl MarkerLookout {
     /// Determines what is missing when the time is up.
     async fn last_look(&mut self, before: Option<Compared>) -> Settled {
         let limit = Duration::from_nanos(LAST_LOOK_NS);
-        let compared = tokio::time::timeout(limit, self.compare(before)).await.unwrap_or_default();
+        let mut compared =
+            tokio::time::timeout(limit, self.compare(before)).await.unwrap_or_default();
+        let is_foreign = match &mut compared {
+            Some(it) if self.refused.is_some() => self.has_foreign(it).await == Some(true),
+            _ => false,
+        };
         let end = match &compared {
             Some(it) if it.found.wrong() == 0 => LinkEnd::Converged,
+            // Nothing more will come, and this was not refused.
+            Some(_) if is_foreign => LinkEnd::Lost,
             None if self.silent.is_some() => LinkEnd::Gone,
             _ => LinkEnd::Behind,
         };
@@ -475,12 +481,6 @@ struct Settled {
     end: LinkEnd,
     converged_s: Option<f64>,
     compared: Option<Compared>,
-}
-
-/// Why nothing more is waited for.
-fn nothing_more(refused: u64) -> String {
-    let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
-    format!("the target refused {count} document{s}, and nothing more will come")
 }
 
 fn seconds(ns: Nanos) -> f64 {

@@ -1,8 +1,8 @@
 //! How often a link looks, and how it ends if markers or documents do not come.
 
 use super::super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
-use super::super::quiet::Refusals;
-use super::{Limits, MarkerLookout, Queue, Quiet, SentMarker, quiet_ns, seconds};
+use super::super::quiet::{Refusals, quiet_ns};
+use super::{Limits, MarkerLookout, Queue, Quiet, SentMarker, seconds};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState};
 use crate::measure::LinkEnd;
@@ -198,7 +198,7 @@ fn a_marker_that_the_target_has_refused_is_not_waited_for() {
         let took_ns = clock.now() - began;
         assert_eq!((found.end, found.markers.unseen), (LinkEnd::Behind, 1), "{what}");
         assert_eq!(found.comparison.map(|it| it.missing), Some(1), "{what}");
-        let reason = "the target refused 1 document, and nothing more will come";
+        let reason = "the target refused 1 write, and nothing more will come";
         assert_eq!(found.reason.as_deref(), Some(reason).filter(|_| is_over), "{what}");
         let fits = if is_over { took_ns < 30 * SECOND_NS } else { took_ns >= 600 * MS };
         assert!(fits, "{what}: {took_ns}");
@@ -249,7 +249,7 @@ fn what_the_target_has_refused_is_not_lost() {
         notices.end();
         let found = on_thread(lookout.go_on(|| true));
         let (end, reason) = if is_refused {
-            let reason = format!("the target refused {} documents", refused.unwrap_or_default());
+            let reason = format!("the target refused {} writes", refused.unwrap_or_default());
             (LinkEnd::Behind, Some(reason + ", and nothing more will come"))
         } else {
             (LinkEnd::Lost, None)

@@ -3,10 +3,23 @@
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{DocumentCount, ReplicationPhase, Replicator};
+use crate::op::grouped;
 
 /// How long nothing may have arrived before it matters what a target has refused: the answer of a
 /// cluster may come from a copy that lags behind.
 const STUCK_NS: Nanos = if cfg!(test) { SECOND_NS / 10 } else { 2 * SECOND_NS };
+/// How long nothing more may arrive before what is missing counts as lost, in nanoseconds: CouchDB
+/// waits up to 30 s for an answer before it sends a request of a replication again, ...
+const QUIET_NS: Nanos = 60 * SECOND_NS;
+/// ... or this part of the time allowed, ...
+const QUIET_SHARE: u64 = 3;
+/// ... but not less, since a replication pauses for seconds between several attempts.
+const LEAST_QUIET_NS: Nanos = 10 * SECOND_NS;
+
+/// How long nothing more may arrive if a target may take so long to catch up.
+pub(super) fn quiet_ns(converge_ns: Nanos) -> Nanos {
+    (converge_ns / QUIET_SHARE).clamp(LEAST_QUIET_NS, QUIET_NS)
+}
 
 /// Tracks how long nothing more has arrived.
 #[derive(Debug, Default)]
@@ -61,7 +74,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// How many documents the target has refused, once the replication has come to the end of the
+    /// How many writes the target has refused, once the replication has come to the end of the
     /// changes of `source`. 0 before that, and if it is not known: more may come then.
     pub(super) async fn final_count(&mut self, source: &mut dyn Replicator) -> u64 {
         let Ok(state) = self.runner.state(&self.job).await else { return 0 };
@@ -74,4 +87,10 @@ impl Refusals {
         let rest = source.changed(&through).await;
         if rest.is_ok_and(|page| page.documents.is_empty()) { refused } else { 0 }
     }
+}
+
+/// Why nothing more is waited for.
+pub(super) fn nothing_more(refused: u64) -> String {
+    let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
+    format!("the target refused {count} write{s}, and nothing more will come")
 }

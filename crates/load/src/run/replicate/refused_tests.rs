@@ -1,6 +1,7 @@
 //! What the refusals of a target explain, and what they do not.
 
 use super::beside::tests::{Fake, NO_TIME, ends, lookout, notices, on_thread};
+use super::compare::MayShow;
 use super::link::{Limits, Queue, SentMarker};
 use super::quiet::Refusals;
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -68,5 +69,87 @@ fn the_refused_markers_of_a_source_that_refuses_its_own_are_not_waited_for() {
         assert_eq!(found.is_refused(), is_over, "{what}: {:?}", found.reason);
         let fits = if is_over { took_ns < 30 * SECOND_NS } else { took_ns >= 600 * MS };
         assert!(fits, "{what}: {took_ns}");
+    }
+}
+
+/// A document with a revision, such as `2-b`, or `2-b gone` if it is deleted.
+fn shows(fake: &Fake, id: &str, rev: &str) {
+    match rev.strip_suffix(" gone") {
+        Some(rev) => fake.delete(id, rev),
+        None => fake.put(id, rev),
+    }
+}
+
+/// The server counts writes: one document that was refused several times could stand in for others
+/// that were lost.
+#[test]
+fn a_revision_that_the_source_never_had_was_not_refused() {
+    use MayShow::{Preferred, Same};
+    // What the target shows for 3-b, whether the source has had that, which revisions may be
+    // shown, and whether it can be that of a target which has refused 3-b.
+    for (shown, is_known, may_show, is_refused) in [
+        // The source has been there before, ...
+        ("2-b", true, Same, true),
+        ("2-b gone", true, Same, true),
+        // ... or has it beside the other, in conflict.
+        ("3-a", true, Same, true),
+        ("5-a gone", true, Same, true),
+        // The source does not keep the names of all old ones.
+        ("2-b", false, Same, true),
+        // Somebody else has changed or deleted it there, ...
+        ("4-x", false, Same, false),
+        ("4-x gone", false, Same, false),
+        ("3-x", false, Same, false),
+        ("2-x gone", false, Same, false),
+        // ... perhaps before the run.
+        ("4-x gone", false, Preferred, true),
+    ] {
+        let source = Fake::with(&[("a", "1-a"), ("b", "3-b"), ("m", "1-m")]);
+        let target = Fake::with(&[("m", "1-m")]);
+        shows(&target, "b", shown);
+        if is_known {
+            source.0.borrow_mut().hidden.push(shown.trim_end_matches(" gone").to_owned());
+        }
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        let acknowledged = Clock::system().now();
+        queue.push(SentMarker { id: "m".to_owned(), number: 0, acknowledged, is_last: true });
+        let quiet_ns = if is_refused { 30 * SECOND_NS } else { 600 * MS };
+        let limits = Limits { converge_ns: 60 * SECOND_NS, quiet_ns, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(told(&target, 23, "3"));
+        ends.may_show = may_show;
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        let what = format!("{shown}, {is_known}, {may_show:?}");
+        let reason = "the target refused 23 writes, and nothing more will come";
+        let (end, reason, examples) = if is_refused {
+            (LinkEnd::Behind, Some(reason), ["a", "b"])
+        } else {
+            (LinkEnd::Lost, None, ["b", "a"])
+        };
+        assert_eq!((found.end, found.reason.as_deref()), (end, reason), "{what}");
+        let comparison = found.comparison.unwrap();
+        assert_eq!((comparison.missing, comparison.different), (1, 1), "{what}");
+        assert_eq!(comparison.examples, examples, "{what}");
+    }
+}
+
+/// Nor if the last marker was refused.
+#[test]
+fn a_refused_marker_does_not_hide_what_somebody_else_has_deleted() {
+    for (shown, end) in [("1-b", LinkEnd::Behind), ("3-x gone", LinkEnd::Lost)] {
+        let (source, target) = (Fake::with(&[("b", "2-b")]), Fake::default());
+        shows(&target, "b", shown);
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        queue.push(sent(&source, 0, true));
+        let limits = Limits { converge_ns: 60 * SECOND_NS, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(told(&target, 23, "2"));
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        assert_eq!((found.end, found.reason.is_some()), (end, end == LinkEnd::Behind), "{shown}");
+        assert_eq!(found.comparison.map(|it| it.wrong()), Some(2), "{shown}");
     }
 }

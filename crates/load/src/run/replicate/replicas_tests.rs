@@ -225,7 +225,7 @@ fn a_chain_whose_middle_refuses_everything_is_not_waited_for() {
     assert!(clock.now() - began < 20 * SECOND_NS);
     let ends: Vec<_> = links.iter().map(|it| it.end).collect();
     assert_eq!(ends, [LinkEnd::Behind, LinkEnd::Converged]);
-    let reason = "the target refused 1,000,000 documents, and nothing more will come";
+    let reason = "the target refused 1,000,000 writes, and nothing more will come";
     assert_eq!(links[0].reason.as_deref(), Some(reason));
     assert!(links[0].markers.written >= 3 && links[1].markers.written == 0);
     replicas.finish(&stop).unwrap();

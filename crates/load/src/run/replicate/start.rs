@@ -293,7 +293,7 @@ impl Replicas {
             // It would not accept them later either.
             let (count, s) = (grouped(refused), if refused == 1 { "" } else { "s" });
             format!(
-                "the target refused {count} document{s}: look at its validate_doc_update \
+                "the target refused {count} write{s}: look at its validate_doc_update \
                  functions, and at its limits, such as max_document_size"
             )
         } else {

@@ -322,8 +322,8 @@ fn a_target_that_refuses_documents_is_reported_with_their_number() {
         )
     };
     for (count, cure) in [
-        (json!(1_061), refused("1,061 documents")),
-        (json!(1), refused("1 document")),
+        (json!(1_061), refused("1,061 writes")),
+        (json!(1), refused("1 write")),
         (json!(0), "give a longer --converge-timeout, or fewer --docs".to_owned()),
         (json!(null), "give a longer --converge-timeout, or fewer --docs".to_owned()),
     ] {
