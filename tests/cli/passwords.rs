@@ -239,10 +239,15 @@ fn a_log_in_in_an_address_of_replicate_is_only_for_that_server() {
     let run = |words: &[&str]| Run::of(&[&["replicate", "--noise", "warn"], words].concat());
     let asked = || other.as_stand_in().expect("a stand-in").counters().requests;
 
+    let lacking = |address: &str| format!(": a password without a user for {address}; ");
     let refused = run(&[ann, there]).envs(ALONE).finish();
-    nowhere(&refused.refused(2, &["SPRINGLOAD_PASSWORD: a password without a user"]));
+    nowhere(&refused.refused(2, &[&format!("SPRINGLOAD_PASSWORD{}", lacking(there))]));
     let refused = run(&[ann, there, "--password-file", file]).finish();
-    nowhere(&refused.refused(2, &["--password-file: a password without a user"]));
+    nowhere(&refused.refused(2, &[&format!("--password-file{}", lacking(there))]));
+    // Also of two databases of one server, where the second address names the user.
+    let [first, second] = [format!("{here}/w1"), format!("{ann}/w2")];
+    let refused = run(&[&first, &second]).envs(ALONE).finish();
+    nowhere(&refused.refused(2, &[&format!("SPRINGLOAD_PASSWORD{}", lacking(&first))]));
     assert_eq!(asked(), 0);
     let user = Some(("SPRINGLOAD_USER", USER));
     for (words, environment) in [

@@ -87,6 +87,11 @@ impl<'a> Address<'a> {
         (self.scheme, self.hosts)
     }
 
+    /// The address without user and password.
+    pub(super) fn bare(&self) -> String {
+        format!("{}{}{}", self.scheme, self.hosts, self.path)
+    }
+
     /// Whether both lead to one server, whoever logs in. Without a scheme, it is `http://`.
     pub(super) fn is_same_server(&self, other: &Address<'_>) -> bool {
         let place = |it: &Address<'_>| {
@@ -141,6 +146,8 @@ mod tests {
             assert_eq!(with, wanted);
             assert!(login_of(&with) == who("a@b", "c:/d"));
             assert_eq!(address.with(&address.login()), text);
+            assert_eq!(Address::of(&with).unwrap().bare(), address.bare());
+            assert!(!address.bare().contains("old"), "{}", address.bare());
         }
         for text in ["basic", "line:h:1", "", "LINE:h"] {
             assert!(Address::of(text).is_none(), "{text}");

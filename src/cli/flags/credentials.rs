@@ -131,7 +131,7 @@ impl CredentialArgs {
             }
             return Ok(named.address.clone());
         };
-        let login = self.login(parts.login(), parts.host(), parts.wants_user())?;
+        let login = self.login(parts.login(), parts)?;
         Ok(Some(parts.with(&login)))
     }
 
@@ -181,8 +181,7 @@ impl CredentialArgs {
             let target = match Address::of(address).map(|parts| (parts, before(parts))) {
                 Some((_, Some(same))) => self.apply_to(address, &same)?,
                 Some((parts, None)) => {
-                    let (own, host) = (parts.login(), parts.host());
-                    parts.with(&self.chosen(flags.clone(), own, host, parts.wants_user())?)
+                    parts.with(&self.chosen(flags.clone(), parts.login(), parts)?)
                 }
                 None => address.clone(),
             };
@@ -245,7 +244,7 @@ impl CredentialArgs {
         } else if self.password_file.is_some() {
             Login { password: first.password.clone(), ..own }
         } else {
-            self.login(own, parts.host(), parts.wants_user())?
+            self.login(own, parts)?
         };
         Ok(parts.with(&login))
     }
@@ -286,7 +285,7 @@ impl CredentialArgs {
             };
         };
         let stored = Login { user: text(target, "user"), password: None };
-        let Login { user, password } = self.login(stored, parts.host(), parts.wants_user())?;
+        let Login { user, password } = self.login(stored, parts)?;
         if let Some(token) = self.bearer.header(user.is_some(), parts.wants_user())? {
             let own = target["headers"].as_array().cloned().unwrap_or_default();
             let named = |it: &Value| it.as_str().is_some_and(|it| it.starts_with("Authorization:"));
@@ -310,28 +309,17 @@ impl CredentialArgs {
         Ok(())
     }
 
-    /// The credentials for a server whose address contains those in `target`. `wants_user`: whether
-    /// a login there needs a user, not only a password.
+    /// The credentials for the server at `address`, which has those in `target`.
     ///
     /// # Errors
     /// Fails if they are invalid or cannot be read.
-    pub(in crate::cli) fn login(
-        &self,
-        target: Login,
-        host: &str,
-        wants_user: bool,
-    ) -> Result<Login, Invalid> {
-        self.chosen(self.of_flags()?, target, host, wants_user)
+    pub(super) fn login(&self, target: Login, address: Address<'_>) -> Result<Login, Invalid> {
+        self.chosen(self.of_flags()?, target, address)
     }
 
     /// The same; `flags`: the credentials that the flags give.
-    fn chosen(
-        &self,
-        flags: Login,
-        target: Login,
-        host: &str,
-        wants_user: bool,
-    ) -> Result<Login, Invalid> {
+    fn chosen(&self, flags: Login, target: Login, address: Address<'_>) -> Result<Login, Invalid> {
+        let host = address.host();
         let flag = if flags.password.is_some() { "--password-file" } else { PASSWORD_VARIABLE };
         let environment =
             Login { user: variable(USER_VARIABLE), password: variable(PASSWORD_VARIABLE) };
@@ -357,10 +345,13 @@ impl CredentialArgs {
             self.is_a_user(user)?;
         }
         login.learn();
-        if wants_user && login.user.is_none() && login.password.is_some() {
+        if address.wants_user() && login.user.is_none() && login.password.is_some() {
+            // There may be several.
+            let address = strike_password(&address.bare());
+            let problem = format!("a password without a user for {address}");
             let cure =
-                "give the user with --user, in the target as user@host, or in SPRINGLOAD_USER";
-            return Err(Invalid::new(flag, "a password without a user", cure));
+                "give the user with --user, in the address as user@host, or in SPRINGLOAD_USER";
+            return Err(Invalid::new(flag, problem, cure));
         }
         Ok(login)
     }
@@ -460,7 +451,7 @@ pub(in crate::cli) fn completed(address: &str) -> Result<String, Invalid> {
         return Ok(address.to_owned());
     };
     let none = CredentialArgs::default();
-    Ok(parts.with(&none.login(parts.login(), parts.host(), parts.wants_user())?))
+    Ok(parts.with(&none.login(parts.login(), parts)?))
 }
 
 /// The same for the nodes of a cluster, which take what they lack from the first.

@@ -58,8 +58,8 @@ impl<'a> Requesters<'a> {
             let cure = "put user:password@ in the URLs; springload http also has --netrc";
             return Err(Invalid::new(flag, problem, cure));
         }
-        let host = Address::of(server).map_or("", |address| address.host());
-        let login = self.credentials.login(own, host, true)?;
+        let Some(address) = Address::of(server) else { return Ok(pair(&own)) };
+        let login = self.credentials.login(own, address)?;
         self.known.push((key, login));
         Ok(self.known.last().and_then(|(_, login)| pair(login)))
     }
