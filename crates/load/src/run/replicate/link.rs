@@ -382,7 +382,8 @@ impl MarkerLookout {
     async fn is_refused(&mut self, unseen: &mut Quiet) -> bool {
         let missing = self.outstanding.len() as u64;
         let is_stuck = unseen.is_stuck(missing, self.clock.now());
-        let is_complete = self.is_cut() || self.outstanding.iter().any(|it| it.is_last);
+        let is_last_awaited = self.outstanding.iter().any(|it| it.is_last);
+        let is_complete = is_last_awaited || !self.is_last_seen && self.is_cut();
         is_stuck && is_complete && self.has_refused(missing).await
     }
 
@@ -396,8 +397,7 @@ impl MarkerLookout {
 
     /// Whether the target shows what its source never had; `None` if the source does not say.
     async fn has_foreign(&mut self, compared: &mut Compared) -> Option<bool> {
-        let asked = compared.has_foreign(&mut *self.ends.source).await;
-        self.answered(asked)
+        compared.has_foreign(&mut *self.ends.source).await.ok()
     }
 
     /// Whether the target has refused as many writes as it lacks, and nothing more will come.

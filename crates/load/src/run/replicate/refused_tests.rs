@@ -9,6 +9,8 @@ use crate::driver::{ReplicationPhase, ReplicationState};
 use crate::measure::LinkEnd;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
+use tokio::task::spawn_local;
 
 const MS: Nanos = 1_000_000;
 
@@ -70,6 +72,51 @@ fn the_refused_markers_of_a_source_that_refuses_its_own_are_not_waited_for() {
         let fits = if is_over { took_ns < 30 * SECOND_NS } else { took_ns >= 600 * MS };
         assert!(fits, "{what}: {took_ns}");
     }
+}
+
+/// Once the last marker has come, the comparison decides.
+#[test]
+fn a_refused_marker_does_not_hide_lost_documents_behind_a_source_that_refuses_others() {
+    for (refused, end) in [(1, LinkEnd::Lost), (2, LinkEnd::Behind)] {
+        let (source, target) = (Fake::with(&[("a", "1-a")]), Fake::with(&[("m_1", "1-m")]));
+        let (queue, notices) = (Rc::new(Queue::default()), notices());
+        queue.push(sent(&source, 0, false));
+        queue.push(sent(&source, 1, true));
+        let quiet_ns = if end == LinkEnd::Lost { 600 * MS } else { 30 * SECOND_NS };
+        let limits = Limits { converge_ns: 60 * SECOND_NS, quiet_ns, ..NO_TIME };
+        let mut ends = ends(&source, &target);
+        ends.refusals = Some(told(&target, refused, "3"));
+        ends.cut = Some(Rc::new(Cell::new(true)));
+        let lookout = lookout(ends, &queue, &notices, limits);
+        notices.end();
+        let found = on_thread(lookout.go_on(|| true));
+        assert_eq!((found.end, found.is_refused()), (end, end == LinkEnd::Behind), "{refused}");
+        assert_eq!(found.comparison.map(|it| it.missing), Some(2), "{refused}");
+    }
+}
+
+/// That the source answers does not mean that the target does.
+#[test]
+fn a_target_that_goes_silent_while_it_lacks_documents_is_gone() {
+    let (source, target) = (Fake::with(&[("a", "2-a")]), Fake::with(&[("a", "4-x")]));
+    let (queue, notices) = (Rc::new(Queue::default()), notices());
+    queue.push(sent(&source, 0, true));
+    target.put("m_0", "1-m");
+    let limits = Limits { converge_ns: 60 * SECOND_NS, quiet_ns: 5 * SECOND_NS, ..NO_TIME };
+    let mut ends = ends(&source, &target);
+    ends.refusals = Some(told(&target, 1, "2"));
+    let lookout = lookout(ends, &queue, &notices, limits);
+    notices.end();
+    let found = on_thread(async {
+        let looking = spawn_local(lookout.go_on(|| true));
+        // The first look is for the marker; the second compares.
+        while target.0.borrow().looks.len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        target.refuse(Some("it is down"));
+        looking.await.unwrap()
+    });
+    assert_eq!((found.end, found.reason.as_deref()), (LinkEnd::Gone, Some("it is down")));
 }
 
 /// A document with a revision, such as `2-b`, or `2-b gone` if it is deleted.
