@@ -47,6 +47,9 @@ fn an_outage_and_a_silence_that_touch_are_one() {
     assert_eq!(several, (vec![(4_500, 7_300)], vec![]));
     let within = of(&[span(5.0, 2.0)], &[span(5.5, 0.4)]);
     assert_eq!(within, (vec![(5_000, 7_000)], vec![]));
+    // It overlaps, so it need not be unusual.
+    let short = of(&[span(5.0, 2.0)], &[span(6.95, 0.1)]);
+    assert_eq!(short, (vec![(5_000, 7_050)], vec![]));
     let next = of(&[span(5.0, 2.0)], &[span(7.0, 0.9)]);
     assert_eq!(next, (vec![(5_000, 7_900)], vec![]));
 }
