@@ -31,8 +31,9 @@ fn a_silence_is_reported_with_its_time_and_its_length() {
         let fixed = ["run", &server.url, "--docs", "40", "-d", "3s", "-c", "8"];
         let run = measure(fixed.iter().chain(more).copied());
         let (from_s, length_s) = longest(&run);
-        // On a busy machine the first request may be long before the stage, or a response late.
-        assert!((0.7..1.3).contains(&length_s), "{more:?}: {length_s} s");
+        // On a busy machine the first request may be long before the stage, or be sent late, or a
+        // response be late.
+        assert!((0.5..1.3).contains(&length_s), "{more:?}: {length_s} s");
         assert!((0.0..1.3).contains(&from_s), "{more:?}: from {from_s} s on");
         let report = run.report("text").stdout;
         let line = report.lines().find(|line| line.contains("s: no answer for "));

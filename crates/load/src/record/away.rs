@@ -57,10 +57,12 @@ impl StageRecord {
     }
 
     /// Whether a silence is part of an outage. A server may answer just before an outage or after
-    /// it as slowly as it always does.
+    /// it as slowly as it always does, but what lasts half as long as the outage belongs to it:
+    /// with it, all answers become slow.
     fn is_part(&self, silence: &Span, outage: &Span) -> bool {
+        let is_long = || silence.length_s > self.usual_silence_s().min(outage.length_s / 2.0);
         let common_s = common_s(silence, outage);
-        common_s > CLOSE_S || common_s >= -CLOSE_S && silence.length_s > self.usual_silence_s()
+        common_s > CLOSE_S || common_s >= -CLOSE_S && is_long()
     }
 
     /// Silences that are no longer than this, in seconds, are nothing unusual.
@@ -76,8 +78,9 @@ impl StageRecord {
     }
 }
 
-/// How much of an outage lies before something was broken at `broken_s`. The break's own outage
-/// begins with the last success before it, so `harmless_s` or less of one that goes on do not count.
+/// How much of an outage lies before something was broken at `broken_s`, in seconds. The break's own
+/// outage begins with the last success before it: of one that goes on, up to `harmless_s` do not
+/// count.
 pub(super) fn before_break_s(outage: &Span, broken_s: f64, harmless_s: f64) -> f64 {
     let before_s = (end_s(outage).min(broken_s) - outage.from_s).max(0.0);
     let goes_on = end_s(outage) >= broken_s;

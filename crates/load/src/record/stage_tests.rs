@@ -66,6 +66,7 @@ fn what_does_not_touch_an_outage_is_told_by_itself() {
     assert_eq!(after, (vec![(2_000, 3_500)], vec![(3_500, 4_000)]));
     // Just before an outage, a server may take as long as it often does.
     assert_eq!(of(&[span(2.0, 1.0)], &[span(1.9, 0.1)]), (vec![(2_000, 3_000)], vec![]));
+    assert_eq!(of(&[span(2.0, 0.18)], &[span(1.9, 0.1)]), (vec![(1_900, 2_180)], vec![]));
     assert_eq!(of(&[], &[span(1.0, 0.5)]), (vec![], vec![(1_000, 1_500)]));
 }
 
