@@ -78,9 +78,9 @@ impl StageRecord {
     }
 }
 
-/// How much of an outage lies before something was broken at `broken_s`, in seconds. The break's own
-/// outage begins with the last success before it: of one that goes on, up to `harmless_s` do not
-/// count.
+/// How much of an outage lies before something was broken at `broken_s`, in seconds. The outage of
+/// the break itself begins with the last success before it: of one that goes on, up to `harmless_s`
+/// do not count.
 pub(super) fn before_break_s(outage: &Span, broken_s: f64, harmless_s: f64) -> f64 {
     let before_s = (end_s(outage).min(broken_s) - outage.from_s).max(0.0);
     let goes_on = end_s(outage) >= broken_s;
